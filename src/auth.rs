@@ -1,0 +1,92 @@
+//! Who calls, and what they may see.
+//!
+//! Promises: a [`Caller`] is built only here; a [`Scope`] only from a Caller; a store handle only from a Scope. No Caller, no rows.
+//! Does not: yet know tokens, keys or JWT (they come with the HTTP service).
+
+/// What a caller may do in an organization; each role includes those before it (decision 44).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Also writes evaluations, runs and traces.
+    Member,
+    /// Also manages the workspace.
+    Admin,
+    /// Also manages keys and members.
+    Owner,
+}
+
+/// The authenticated (or local) origin of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    principal: String,
+    role: Role,
+    scopes: Scopes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Scopes {
+    /// All that reads (decision 48).
+    AllReads,
+}
+
+impl Caller {
+    /// The person at this machine: owner of the local project, all read scopes (decision 48).
+    #[must_use]
+    pub fn local() -> Self {
+        Self { principal: "local".to_owned(), role: Role::Owner, scopes: Scopes::AllReads }
+    }
+
+    /// The name that logs and audit lines carry: a key or subject id, `anonymous` or `local`; never an address.
+    #[must_use]
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// The caller's role.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether the caller holds the scope `name`, such as `eval:read`.
+    #[must_use]
+    pub fn holds(&self, name: &str) -> bool {
+        match self.scopes {
+            Scopes::AllReads => name.ends_with(":read") || name == "project.evals.read",
+        }
+    }
+
+    /// What of the local project this caller may see.
+    #[must_use]
+    pub fn local_scope(&self) -> Scope {
+        Scope { text: self.holds("traces:read") }
+    }
+}
+
+/// What a store handle is opened with. Only a [`Caller`] gives one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    text: bool,
+}
+
+impl Scope {
+    /// Whether cases' texts, outputs and transcripts may be read.
+    #[must_use]
+    pub const fn text(&self) -> bool {
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_local_caller_reads_and_does_not_write() {
+        let caller = Caller::local();
+        assert!(caller.holds("eval:read") && caller.holds("traces:read") && caller.holds("project.evals.read"));
+        assert!(!caller.holds("eval:write") && !caller.holds("admin:workspace"));
+        assert!(caller.local_scope().text());
+    }
+}

@@ -1,0 +1,14 @@
+//! The words of runlore as types, and the rules over them.
+//!
+//! Promises: no IO, no async, no clock, no SQL, no MCP. What is here can be called from anywhere and tested with plain values.
+//! Does not: decide where data comes from or how it is shown.
+
+pub mod attempt;
+pub mod cell;
+pub mod declared;
+pub mod grouping;
+pub mod key;
+pub mod log;
+pub mod outcome;
+pub mod reference;
+pub mod time;

@@ -1,0 +1,117 @@
+//! One try at one case by one arm, as an importer yields it.
+//!
+//! Promises: every format fits; text is bounded by the importer; the transcript is already packed.
+//! Does not: have a key or a run yet (the store gives them, since they depend on its siblings).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{outcome::Outcome, time::Timestamp};
+use crate::transcript::Packed;
+
+/// One assertion or score inside an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Its name: the scorer, the assertion; `scorer.key` for one value of a scorer of several.
+    pub name: String,
+    /// What made it: `score`, `assertion`, `skipped`, ...
+    pub kind: String,
+    /// Whether it passed; null where it could not answer.
+    pub passed: Option<bool>,
+    /// Its value as a number; null where there is none, NaN included.
+    pub value: Option<f64>,
+    /// Its value as the tool wrote it, where that is not a number (`C`, `yes`, a JSON text).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What was judged: the answer taken from the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What an attempt consumed; null where unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Input tokens, cache reads and writes excluded.
+    pub input_tokens: Option<u64>,
+    /// Output tokens.
+    pub output_tokens: Option<u64>,
+    /// All tokens, graders' included.
+    pub total_tokens: Option<u64>,
+    /// Input tokens read from the provider's cache.
+    pub cache_read_tokens: Option<u64>,
+    /// Input tokens written to the provider's cache.
+    pub cache_write_tokens: Option<u64>,
+    /// Reasoning tokens (part of the output).
+    pub reasoning_tokens: Option<u64>,
+}
+
+/// One try at one case by one arm in one log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// The id of the evaluation, one of the header's.
+    pub evaluation: String,
+    /// The arm's name, one of the header's.
+    pub arm: String,
+    /// The case's id (`key::case_id`); empty where the evaluation has no dataset.
+    pub case: String,
+    /// The source's own ordinal of this try (epoch, trial, repeat), from 1.
+    pub epoch: u32,
+    /// The source's id for this very try, kept by copies in retries.
+    pub uuid: Option<String>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The primary score, where it is a number.
+    pub score: Option<f64>,
+    /// All assertions and scores, the deciding one first.
+    pub checks: Vec<Check>,
+    /// What it consumed.
+    pub usage: Usage,
+    /// What it cost in US dollars, where known (unknown is not 0).
+    pub cost_usd: Option<f64>,
+    /// Wall time.
+    pub duration_ms: Option<u64>,
+    /// Time without waiting and retries.
+    pub working_ms: Option<u64>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// Why it broke, where it did.
+    pub error: Option<String>,
+    /// The limit that ended it (`message`, `token`, `time`, ...), which is not an error.
+    pub limit: Option<String>,
+    /// Failed tries before this one inside the log.
+    pub retries: u32,
+    /// The case's input, shortened.
+    pub input: Option<String>,
+    /// The case's target, shortened.
+    pub target: Option<String>,
+    /// The final output, shortened.
+    pub output: Option<String>,
+    /// Its messages and events.
+    pub transcript: Packed,
+}
+
+/// `text` cut to `max` bytes at a character, saying how much was cut.
+#[must_use]
+pub fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(max);
+    let (kept, cut) = text.split_at_checked(end).unwrap_or((text, ""));
+    format!("{kept}...[{} bytes cut]", cut.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_a_character_and_says_so() {
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("日本語", 4), "日...[6 bytes cut]");
+    }
+}

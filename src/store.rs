@@ -1,0 +1,494 @@
+//! The store's port: a handle on one project, opened with a [`Scope`](crate::auth::Scope) that only a Caller can give.
+//!
+//! Promises: every write is one [`Change`], applied in one transaction that bumps the generation; reads see whole changes only; a handle
+//! sees one project and no other. Both adapters pass the one suite in `contract`.
+//! Does not: know SQL, paths of other projects, or MCP. Calls block: run them on the blocking pool.
+
+#[cfg(test)]
+pub mod contract;
+#[cfg(test)]
+pub mod model;
+pub mod sqlite;
+
+use std::collections::BTreeMap;
+
+use crate::domain::{
+    attempt::{Attempt, Check, Usage},
+    cell::{Cell, CellKey, Grain, Verdict},
+    declared::Declared,
+    log::{ArmInfo, EvaluationInfo, Git, LogHeader, RunStatus},
+    outcome::{Counts, Outcome},
+    time::Timestamp,
+};
+
+/// Why the store could not answer or write. The text is for people and carries no SQL and no path.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process holds the write lock for longer than the deadline.
+    #[error("the store is busy: another process is writing to it; try again")]
+    Busy,
+    /// The file was written by a newer runlore.
+    #[error(
+        "the store was written by a newer runlore (schema {found}; this one knows up to {known}); update runlore, or move the file away to index anew"
+    )]
+    Newer {
+        /// The file's schema version.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
+    /// The disk or file does not take writes.
+    #[error("the store is read-only: the disk, directory or file does not take writes")]
+    ReadOnly,
+    /// No room.
+    #[error("the disk is full; nothing was changed")]
+    Full,
+    /// The file is no store, or is damaged.
+    #[error("the store file is damaged or no runlore store; move it away to index anew")]
+    Damaged,
+    /// The importer gave up in the middle of a log; nothing of it was kept.
+    #[error("{0}")]
+    Import(String),
+    /// Anything else; the text is for the log only.
+    #[error("the store failed")]
+    Internal(String),
+}
+
+/// A store's answer.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Whether a run's records are kept on purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Imported, or kept under `.history/`.
+    #[default]
+    Recorded,
+    /// Under `.runlore/runs/`, not yet kept.
+    Scratch,
+}
+
+impl Kind {
+    /// The kind's word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Recorded => "recorded",
+            Kind::Scratch => "scratch",
+        }
+    }
+}
+
+/// One write. Nothing else writes.
+pub enum Change<'a> {
+    /// A log, whole: replaces what its file or its log id held before, unless a better copy is there.
+    Log(LogChange<'a>),
+    /// A file that was looked at and holds no log, so that it is not read again until it changes.
+    Skipped {
+        /// The file.
+        file: FileStamp,
+        /// Whether that is a complaint (a broken log) rather than a file that is none.
+        broken: bool,
+        /// Why.
+        reason: String,
+    },
+    /// Files of a source that are gone: what they held leaves the index, and a copy that stood behind takes its place at the next look.
+    Vanished {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// The declarations of `runlore.toml`, whole: cells are judged anew where a threshold changed.
+    Declared(Declared),
+}
+
+/// A log to be written.
+pub struct LogChange<'a> {
+    /// Where it came from.
+    pub file: FileStamp,
+    /// Recorded or scratch.
+    pub kind: Kind,
+    /// Everything but the attempts.
+    pub header: LogHeader,
+    /// Whether the operator fixed `header.run_key` (decision 93): then a retry does not move.
+    pub pinned: bool,
+    /// Up to 500 ancestor shas of the head commit, nearest first, where a repository was at hand (decision 90).
+    pub ancestors: Vec<String>,
+    /// The attempts, pulled one by one inside the transaction. An error ends it and nothing is kept.
+    pub attempts: &'a mut dyn Iterator<Item = std::result::Result<Attempt, String>>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStamp {
+    /// The path: relative to the project root where it is inside, else absolute. The key.
+    pub path: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// SHA-256 of the content, hexadecimal.
+    pub digest: String,
+    /// The declared source that found it; none for what was imported by hand, which stays when the file goes.
+    pub source: Option<String>,
+}
+
+/// What the store knows of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRow {
+    /// The file, as last looked at.
+    pub stamp: FileStamp,
+    /// What it held.
+    pub state: FileState,
+}
+
+/// What a file held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileState {
+    /// The log that counts.
+    Log(String),
+    /// A copy of the log that the file of this path holds.
+    CopyOf(String),
+    /// No log.
+    Skipped(String),
+    /// A log that cannot be read.
+    Broken(String),
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Whether anything but file stamps changed.
+    pub changed: bool,
+    /// The run that a log belongs to.
+    pub run_id: Option<String>,
+    /// Attempts written.
+    pub attempts: u64,
+    /// Their counts.
+    pub counts: Counts,
+    /// The path of the file that holds the same log and counts instead.
+    pub copy_of: Option<String>,
+}
+
+/// A run, without what it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The id.
+    pub run_id: String,
+    /// Its number in the project, from 1, never reused.
+    pub number: i64,
+    /// Recorded or scratch.
+    pub kind: Kind,
+    /// From the last log of each of its tasks.
+    pub status: RunStatus,
+    /// Its earliest log's.
+    pub created_at: Timestamp,
+    /// The earliest start.
+    pub started_at: Option<Timestamp>,
+    /// The latest end, where every log has one.
+    pub completed_at: Option<Timestamp>,
+    /// Of its first log.
+    pub git: Option<Git>,
+    /// The group of runs.
+    pub round: Option<String>,
+    /// Over all its attempts that count.
+    pub counts: Counts,
+}
+
+/// A run's place in time, which every answer that names a run carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPoint {
+    /// The run's id.
+    pub run_id: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// Which runs to list. The order is always newest first, tie by id descending.
+#[derive(Debug, Clone, Default)]
+pub struct RunQuery {
+    /// Only runs that hold a cell of an evaluation whose id contains this, ignoring case.
+    pub evaluation_contains: Option<String>,
+    /// Only this kind; none for all.
+    pub kind: Option<Kind>,
+    /// Only this status.
+    pub status: Option<RunStatus>,
+    /// Only this round.
+    pub round: Option<String>,
+    /// Only runs created at or after this.
+    pub since: Option<Timestamp>,
+    /// Only runs that come before this one (created at, id): the cursor, or the head of a comparison.
+    pub before: Option<RunPoint>,
+    /// Only runs whose sha and one of these name one commit.
+    pub shas: Option<Vec<String>>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// How a reference selects runs.
+#[derive(Debug, Clone)]
+pub enum Selector<'a> {
+    /// The run `n` before the newest of all, scratch included.
+    Latest(u32),
+    /// This id, exactly.
+    Id(&'a str),
+    /// Ids that begin so; newest first.
+    IdPrefix(&'a str),
+    /// Shas that begin so, in lower case; newest first.
+    ShaPrefix(&'a str),
+}
+
+/// Which cells to read.
+#[derive(Debug, Clone, Default)]
+pub struct CellQuery {
+    /// Of these runs, by id.
+    pub runs: Vec<String>,
+    /// Of evaluations whose id contains this, ignoring case.
+    pub evaluation_contains: Option<String>,
+    /// Of this evaluation, exactly.
+    pub evaluation: Option<String>,
+    /// Of evaluations or of cases.
+    pub grain: Grain,
+    /// Only cells with a failed or errored attempt.
+    pub failing: bool,
+}
+
+/// Which point of each series to find. A series is one evaluation by one arm (at case grain: one case of it), over recorded runs.
+#[derive(Debug, Clone)]
+pub struct PointQuery<'a> {
+    /// Of evaluations whose id contains this, ignoring case.
+    pub evaluation_contains: Option<&'a str>,
+    /// Only these series; none for all at evaluation grain that the filter leaves.
+    pub keys: Option<&'a [CellKey]>,
+    /// Of evaluations or of cases. Without `keys`, only evaluations.
+    pub grain: Grain,
+    /// Only cells with a counted attempt.
+    pub counted: bool,
+    /// Only cells of runs with one of these statuses; empty for any.
+    pub statuses: &'a [RunStatus],
+    /// Which one.
+    pub pick: Pick,
+}
+
+/// Which cell of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The newest.
+    Newest,
+    /// The newest of a run created at or before this.
+    NewestUpTo(Timestamp),
+    /// The oldest of a run created after this.
+    OldestAfter(Timestamp),
+}
+
+/// A cell with its run's place in time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The cell.
+    pub cell: Cell,
+    /// Its run.
+    pub run: RunPoint,
+}
+
+/// What the recorded runs before a given one say of one series. Only counted cells are looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Streak {
+    /// The previous counted cell's verdict and run.
+    pub previous: Option<(Verdict, RunPoint)>,
+    /// The last run before that passed.
+    pub last_pass: Option<RunPoint>,
+    /// The first run after `last_pass` (or of all) that did not pass, before the given one.
+    pub failing_since: Option<RunPoint>,
+    /// Whether any earlier counted cell did not pass.
+    pub failed_before: bool,
+    /// The first run of the unbroken row of cells with the given run's own verdict, which can be the given run.
+    pub verdict_since: Option<RunPoint>,
+}
+
+/// One attempt, as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptRow {
+    /// Its key, unique in the run.
+    pub key: String,
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The case's id; empty where the evaluation has no dataset.
+    pub case: String,
+    /// The arm's name.
+    pub arm: String,
+    /// From 1 in (evaluation, case, arm).
+    pub n: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The primary score.
+    pub score: Option<f64>,
+    /// Its checks; empty when the query did not ask for them.
+    pub checks: Vec<Check>,
+    /// What it consumed.
+    pub usage: Usage,
+    /// What it cost.
+    pub cost_usd: Option<f64>,
+    /// Wall time.
+    pub duration_ms: Option<u64>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// Why it broke.
+    pub error: Option<String>,
+    /// The limit that ended it.
+    pub limit: Option<String>,
+    /// Failed tries before it inside its log.
+    pub retries: u32,
+    /// Lines of its transcript; 0 where there is none.
+    pub lines: u64,
+}
+
+/// Which attempts of a run to read. The order is evaluation, case, arm, n.
+#[derive(Debug, Clone, Default)]
+pub struct AttemptQuery<'a> {
+    /// Of evaluations whose id contains this, ignoring case.
+    pub evaluation_contains: Option<&'a str>,
+    /// Only these cells (at either grain); none for all.
+    pub keys: Option<&'a [CellKey]>,
+    /// Only these outcomes; empty for all.
+    pub outcomes: &'a [Outcome],
+    /// Whether to read the checks too.
+    pub checks: bool,
+}
+
+/// Attempts that failed for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The stable signature.
+    pub signature: String,
+    /// The evaluation.
+    pub evaluation: String,
+    /// The first failed check; none for an errored attempt.
+    pub check: Option<String>,
+    /// The normalised reason.
+    pub reason: String,
+    /// How many attempts of the run.
+    pub attempts: u64,
+}
+
+/// An evaluation as one run has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEvaluation {
+    /// Its number in the organization.
+    pub number: i64,
+    /// What the run's log said, with the declared family and threshold in place.
+    pub info: EvaluationInfo,
+}
+
+/// An arm as one run has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunArm {
+    /// Name, role (the declared one first) and factors.
+    pub info: ArmInfo,
+}
+
+/// A page of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// All lines of the transcript.
+    pub total: u64,
+    /// Those asked for.
+    pub lines: Vec<String>,
+}
+
+/// A handle on one project. Methods block for as long as the disk takes; each sees one state.
+pub trait Store: Send + Sync {
+    /// A number that every change raises: what is cached under an older one is stale.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn generation(&self) -> Result<u64>;
+
+    /// Applies one change in one transaction.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing was changed then.
+    fn apply(&self, change: Change<'_>) -> Result<Applied>;
+
+    /// The files that were looked at, by path: those of one source, or all.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn files(&self, source: Option<&str>) -> Result<Vec<FileRow>>;
+
+    /// What the project declares.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn declared(&self) -> Result<Declared>;
+
+    /// Runs, newest first, and how many there are without the limit and the cursor.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn runs(&self, query: &RunQuery) -> Result<(Vec<Run>, u64)>;
+
+    /// Runs that a reference selects: newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn select(&self, selector: &Selector<'_>, limit: usize) -> Result<Vec<Run>>;
+
+    /// The arms of each run, by run id; the order is by name.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn arms(&self, runs: &[String]) -> Result<BTreeMap<String, Vec<RunArm>>>;
+
+    /// The evaluations of one run, by id.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn evaluations(&self, run: &str) -> Result<Vec<RunEvaluation>>;
+
+    /// Shas of the commits before a run's, nearest first; empty where unknown.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn ancestors(&self, run: &str) -> Result<Vec<String>>;
+
+    /// Cells, by evaluation, case, arm, then in the order of the query's runs.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn cells(&self, query: &CellQuery) -> Result<Vec<Cell>>;
+
+    /// At most one point of each series, by evaluation, case, arm.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>>;
+
+    /// What the recorded runs before `run` say of each of `keys`, parallel to them.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn streaks(&self, run: &RunPoint, grain: Grain, keys: &[CellKey]) -> Result<Vec<Streak>>;
+
+    /// Attempts of one run.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn attempts(&self, run: &str, query: &AttemptQuery<'_>) -> Result<Vec<AttemptRow>>;
+
+    /// The attempts that `name` may mean in one run: that key; else, for `<evaluation>#<n>`, that try of each case and arm. At most six.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn find_attempts(&self, run: &str, name: &str) -> Result<Vec<AttemptRow>>;
+
+    /// Why attempts of one run failed or errored, the commonest first, tie by signature.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>>;
+
+    /// A page of the transcript of the attempt with `key`; none where there is no such attempt. Past the end the page is empty.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>>;
+}

@@ -1,0 +1,158 @@
+//! Transcripts: JSON lines packed as compressed chunks, so that a page is read without the rest.
+//!
+//! Promises: a line never contains a line break; lines are redacted before they are packed; memory is bounded by one chunk.
+//! Does not: know what a line says, or where chunks are kept.
+
+use crate::telemetry::redaction::Redactor;
+
+/// A chunk is closed once its lines take this much: a page of 200 lines reads one or two, and one chunk is quick to inflate.
+const CHUNK_BYTES: usize = 128 * 1024;
+/// A chunk is closed at this many lines, so that many tiny lines do not make a page inflate thousands.
+const CHUNK_LINES: u32 = 512;
+/// Fast beats small here: the level costs CPU on every import, the ratio on repetitive JSON is good at any.
+const LEVEL: i32 = 1;
+/// What one chunk may inflate to: a single line can be as long as the importer's cap on an entry.
+const INFLATED_MAX: usize = 256 * 1024 * 1024;
+
+/// Some lines in a row, compressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The number of its first line, from 0.
+    pub first_line: u64,
+    /// How many lines it holds.
+    pub lines: u32,
+    /// The lines, each ended by a line feed, as one zstd frame.
+    pub data: Vec<u8>,
+}
+
+/// A whole transcript, packed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Packed {
+    /// The chunks, in order, without gaps.
+    pub chunks: Vec<Chunk>,
+    /// How many lines there are.
+    pub lines: u64,
+    /// How many bytes the lines take, line feeds included.
+    pub bytes: u64,
+}
+
+/// Packs lines one by one.
+pub struct Packer<'a> {
+    redactor: &'a Redactor,
+    open: String,
+    open_lines: u32,
+    packed: Packed,
+}
+
+/// Why a chunk cannot be read back: the file is damaged, or memory is short.
+#[derive(Debug, thiserror::Error)]
+#[error("a transcript chunk is damaged: {0}")]
+pub struct Damaged(String);
+
+impl<'a> Packer<'a> {
+    /// An empty packer; `redactor` sees every chunk before it is compressed.
+    #[must_use]
+    pub fn new(redactor: &'a Redactor) -> Self {
+        Self { redactor, open: String::new(), open_lines: 0, packed: Packed::default() }
+    }
+
+    /// Adds one line. A line break inside it would make it two: JSON text has none, anything else has them replaced by spaces.
+    pub fn line(&mut self, line: &str) {
+        if memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_some() {
+            self.open.push_str(&line.replace(['\n', '\r'], " "));
+        } else {
+            self.open.push_str(line);
+        }
+        self.open.push('\n');
+        self.open_lines += 1;
+        if self.open.len() >= CHUNK_BYTES || self.open_lines >= CHUNK_LINES {
+            self.close();
+        }
+    }
+
+    /// The packed transcript.
+    #[must_use]
+    pub fn finish(mut self) -> Packed {
+        self.close();
+        self.packed
+    }
+
+    fn close(&mut self) {
+        if self.open_lines == 0 {
+            return;
+        }
+        let text = self.redactor.redact(&self.open);
+        // Compressing memory to memory fails only when memory is short; the lines are then kept as a stored frame's place would be: absent.
+        let data = zstd::bulk::compress(text.as_bytes(), LEVEL).unwrap_or_default();
+        self.packed.bytes += text.len() as u64;
+        self.packed.chunks.push(Chunk { first_line: self.packed.lines, lines: self.open_lines, data });
+        self.packed.lines += u64::from(self.open_lines);
+        self.open.clear();
+        self.open_lines = 0;
+    }
+}
+
+impl Chunk {
+    /// The lines of this chunk.
+    ///
+    /// # Errors
+    /// [`Damaged`] when the frame does not inflate, inflates past the cap, or is not UTF-8.
+    pub fn unpack(&self) -> Result<Vec<String>, Damaged> {
+        let bytes = zstd::bulk::decompress(&self.data, INFLATED_MAX).map_err(|error| Damaged(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| Damaged(error.to_string()))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}
+
+/// The lines from `offset`, at most `limit`, out of `chunks` that together cover them.
+///
+/// # Errors
+/// [`Damaged`] as [`Chunk::unpack`].
+pub fn page(chunks: &[Chunk], offset: u64, limit: u64) -> Result<Vec<String>, Damaged> {
+    let end = offset.saturating_add(limit);
+    let mut out = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| chunk.first_line < end && chunk.first_line + u64::from(chunk.lines) > offset) {
+        let numbered = (chunk.first_line..).zip(chunk.unpack()?);
+        out.extend(numbered.filter(|(number, _)| (offset..end).contains(number)).map(|(_, line)| line));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn pack(lines: impl IntoIterator<Item = String>) -> Packed {
+        let redactor = Redactor::patterns_only();
+        let mut packer = Packer::new(&redactor);
+        lines.into_iter().for_each(|line| packer.line(&line));
+        packer.finish()
+    }
+
+    #[test]
+    fn any_page_is_what_was_packed() {
+        let lines: Vec<String> = (0..3000).map(|number| format!("{{\"n\":{number},\"text\":\"{}\"}}", "x".repeat(number % 300))).collect();
+        let packed = pack(lines.clone());
+        assert!(packed.chunks.len() > 3);
+        assert_eq!(packed.lines, 3000);
+        for (offset, limit) in [(0, 200), (511, 3), (2990, 200), (3000, 10), (0, 3000)] {
+            let expected: Vec<String> = lines.iter().skip(offset).take(limit).cloned().collect();
+            assert_eq!(page(&packed.chunks, offset as u64, limit as u64).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_stays_one_line() {
+        let packed = pack(["a\nb\r\nc".to_owned(), String::new()]);
+        assert_eq!(page(&packed.chunks, 0, 9).unwrap(), ["a b  c", ""]);
+        assert_eq!(packed.lines, 2);
+    }
+
+    #[test]
+    fn a_damaged_chunk_is_an_error() {
+        let mut packed = pack(["hello".to_owned()]);
+        packed.chunks[0].data.truncate(5);
+        assert!(packed.chunks[0].unpack().is_err());
+    }
+}
