@@ -1,6 +1,7 @@
 //! runlore: the run history of AI evaluations, served to agents and teams over MCP.
 
 pub mod auth;
+pub mod config;
 pub mod domain;
 pub mod importers;
 pub mod stats;
