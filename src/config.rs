@@ -87,6 +87,18 @@ impl Config {
         }
     }
 
+    /// How much a tool may answer, as the tools take it.
+    #[must_use]
+    pub const fn tool_limits(&self) -> crate::tools::Limits {
+        let limits = &self.limits;
+        crate::tools::Limits {
+            result_bytes: limits.result_bytes,
+            rows: limits.rows_limit,
+            line_bytes: limits.line_bytes,
+            tail_line_bytes: limits.tail_line_bytes,
+        }
+    }
+
     /// `None` where there is no file at `path`.
     fn read(path: &Path) -> Result<Option<Self>, Error> {
         match text(path) {
@@ -192,7 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn the_importers_defaults_are_the_configs() {
+    fn the_defaults_of_each_piece_are_the_configs() {
         assert_eq!(Config::default().import_limits(), crate::importers::Limits::default());
+        assert_eq!(Config::default().tool_limits(), crate::tools::Limits::default());
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod cell;
+pub mod compare;
 pub mod declared;
 pub mod grouping;
 pub mod key;

@@ -340,6 +340,8 @@ pub struct AttemptRow {
     pub retries: u32,
     /// Lines of its transcript; 0 where there is none.
     pub lines: u64,
+    /// How many of those lines, from the first, are its conversation's messages.
+    pub messages: u64,
 }
 
 /// Which attempts of a run to read. The order is evaluation, case, arm, n.

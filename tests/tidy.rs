@@ -4,6 +4,14 @@
 //! file, the line, the rule and what to do.
 //! Does not: run the program.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "the whole program is a test, and clippy takes only what stands under #[test] for one"
+)]
+
 #[path = "tidy/imports.rs"]
 mod imports;
 #[path = "tidy/licences.rs"]

@@ -192,6 +192,9 @@ sections! {
         /// Bytes of one transcript line in a tool's answer; the rest is cut and the line says so.
         line_bytes: usize = (32_768, 256, 1_048_576, "bytes"),
             "one huge tool output must not crowd out the page; the resource gives the line whole";
+        /// Bytes of one transcript line among the last lines that `failures` shows of an attempt; the rest is cut.
+        tail_line_bytes: usize = (1024, 64, 32_768, "bytes"),
+            "the tail says how an attempt ended; many attempts stand in one answer";
     }
 
     /// Secrets in text become `[REDACTED]`; on the way out always.

@@ -16,24 +16,20 @@ pub struct Tool {
     pub answers: &'static str,
 }
 
-/// The tools of the registry, in its order. THE HOOK: replace the list by the registry's entries once there is one.
+/// The tools of the registry, in its order; of each the first sentence of what agents are told.
 pub fn registry() -> Vec<Tool> {
-    let tool = |name, answers| Tool { name, answers };
-    vec![
-        tool("failures", "What failed in a run, what is new and since when, with the failed checks and the transcript's last lines."),
-        tool("history", "One row per evaluation over the newest runs: the outcomes, the rate and its drift."),
-        tool("show", "One run's whole record, as JSON or Markdown."),
-        tool("compare", "What changed between two runs, or since a date, with the evidence that it is no accident."),
-        tool("analysis", "A run's own notes and figures."),
-        tool("transcript", "The lines of one attempt's transcript, page by page."),
-    ]
+    runlore::tools::ENTRIES.iter().map(|entry| Tool { name: entry.name, answers: first_sentence(entry.doc) }).collect()
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
 
 /// `text` with the table of `tools` between the markers; `None` without markers.
 fn with_table(text: &str, tools: &[Tool]) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
-    let rows: String = tools.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.answers)).collect();
+    let rows: String = tools.iter().map(|tool| format!("| `{}` | {}. |\n", tool.name, tool.answers)).collect();
     Some(format!("{before}{BEGIN}\n| tool | answers |\n| --- | --- |\n{rows}{END}{after}"))
 }
 
@@ -60,7 +56,7 @@ mod tests {
 
     fn complaints_of(text: &str) -> Vec<String> {
         let file = File { name: "README.md".to_owned(), text: text.to_owned() };
-        complaints(&[file], &[Tool { name: "a", answers: "B." }], false)
+        complaints(&[file], &[Tool { name: "a", answers: "B" }], false)
     }
 
     #[test]

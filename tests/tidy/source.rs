@@ -131,10 +131,10 @@ impl Reader<'_> {
 
     /// Takes one thing off the front of `rest`; how many tokens it was.
     fn step(&mut self, rest: &[TokenTree], at: &[String], item_is_test: &mut bool, test: bool) -> usize {
-        if let Some(attribute) = attribute(rest) {
+        if let Some((attribute, taken)) = attribute(rest) {
             *item_is_test |= is_cfg_test(&attribute);
             self.mark_attribute(&attribute, rest, *item_is_test);
-            return 2;
+            return taken;
         }
         let inside = *item_is_test;
         match rest {
@@ -278,10 +278,14 @@ fn ends_item(token: &TokenTree) -> bool {
     is_punct(token, ';') || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
 }
 
-/// The inside of the attribute that `rest` starts with, if it does; `#![..]` counts by its brackets alone.
-fn attribute(rest: &[TokenTree]) -> Option<TokenStream> {
+/// The inside of the attribute (`#[..]` or `#![..]`) that `rest` starts with, and how many tokens it takes.
+fn attribute(rest: &[TokenTree]) -> Option<(TokenStream, usize)> {
+    let bracketed = |group: &proc_macro2::Group| group.delimiter() == Delimiter::Bracket;
     match rest {
-        [hash, TokenTree::Group(group), ..] if is_punct(hash, '#') && group.delimiter() == Delimiter::Bracket => Some(group.stream()),
+        [hash, TokenTree::Group(group), ..] if is_punct(hash, '#') && bracketed(group) => Some((group.stream(), 2)),
+        [hash, bang, TokenTree::Group(group), ..] if is_punct(hash, '#') && is_punct(bang, '!') && bracketed(group) => {
+            Some((group.stream(), 3))
+        }
         _ => None,
     }
 }

@@ -45,7 +45,8 @@ fn exempt(name: &str) -> bool {
 fn has(line: &str, word: &str) -> bool {
     let letters = word.chars().all(char::is_alphanumeric);
     let part_of_word = |before: &str, after: &str| before.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
-    line.match_indices(word).any(|(at, _)| !letters || !part_of_word(&line[..at], &line[at + word.len()..]))
+    line.match_indices(word)
+        .any(|(at, _)| !letters || !part_of_word(line.get(..at).unwrap_or_default(), line.get(at + word.len()..).unwrap_or_default()))
 }
 
 fn words(file: &File) -> Vec<String> {
@@ -87,7 +88,14 @@ mod tests {
     fn every_mark_is_refused() {
         let ignored = concat!("#[test]\n#[ign", "ore]\nfn a() {}");
         let reasoned = concat!("#[test]\n#[ign", "ore = \"slow, for a reason\"]\nfn a() {}");
-        for text in [ignored, reasoned, "#[allow(dead_code)]\nfn a() {}", "fn a() { todo!() }", "fn a() { std::unimplemented!(\"x\") }"] {
+        for text in [
+            ignored,
+            reasoned,
+            "#[allow(dead_code)]\nfn a() {}",
+            "#![allow(dead_code)]\nfn a() {}",
+            "fn a() { todo!() }",
+            "fn a() { std::unimplemented!(\"x\") }",
+        ] {
             assert_eq!(complaints_of("src/a.rs", text).len(), 1, "{text}");
         }
         assert!(complaints_of("src/a.rs", "fn a() { b(\"todo!\") } // todo!()").is_empty());
