@@ -2,6 +2,7 @@
 
 pub mod auth;
 pub mod clock;
+pub mod config;
 pub mod domain;
 pub mod gate;
 pub mod importers;

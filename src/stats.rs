@@ -152,7 +152,6 @@ impl Word {
 
 /// The expected values that scipy and statsmodels computed, for the tests of every file here.
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 pub(crate) mod fixture {
     use super::Interval;
     use serde_json::Value;
@@ -187,7 +186,6 @@ pub(crate) mod fixture {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -80,6 +80,7 @@ impl Kind {
 }
 
 /// One write. Nothing else writes.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, built and applied at once; a box would only cost an allocation")]
 pub enum Change<'a> {
     /// A log, whole: replaces what its file or its log id held before, unless a better copy is there.
     Log(LogChange<'a>),

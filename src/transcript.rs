@@ -127,7 +127,6 @@ pub fn page(chunks: &[Chunk], offset: u64, limit: u64) -> Result<Vec<String>, Da
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn pack(lines: impl IntoIterator<Item = String>) -> Packed {

@@ -49,7 +49,6 @@ pub fn clustered_mean<G: Ord>(scores: &[(G, f64)]) -> Option<ClusteredMean> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, floats, same_interval};
     use super::*;

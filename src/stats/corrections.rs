@@ -53,7 +53,6 @@ fn in_place(mut values: Vec<(usize, f64)>) -> Vec<f64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::super::fixture::{cases, close, floats};
     use super::*;

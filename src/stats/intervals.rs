@@ -135,7 +135,6 @@ fn rate(passed: u64, counted: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, floats, int, same_interval};
     use super::super::paired::exact_mcnemar;

@@ -231,7 +231,6 @@ impl Pairs {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, floats, int, same_interval};
     use super::*;

@@ -81,7 +81,6 @@ pub fn mde_variance(sd: f64, n: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, floats, int};
     use super::super::paired::exact_mcnemar;

@@ -51,7 +51,6 @@ fn proper(passed: u64, attempts: u64, k: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, int};
     use super::*;

@@ -172,7 +172,6 @@ impl SplitMix64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fixture::{cases, close, float, floats};
     use super::super::paired::exact_mcnemar;
