@@ -166,7 +166,12 @@ pub const FOREIGN: &[Foreign] = &[
         tests: true,
         reason: "files that people write are read where they are found",
     },
-    Foreign { path: "indicatif", only: &["cli"], tests: false, reason: "progress is for a person at a terminal" },
+    Foreign {
+        path: "indicatif",
+        only: &["cli", "local::progress"],
+        tests: false,
+        reason: "progress is drawn in one place, for a person at a terminal",
+    },
     Foreign {
         path: "tokio",
         only: &["main", "cli", "serve", "admin", "gate", "mcp", "tool_api", "tools", "commands", "local", "telemetry"],
@@ -193,9 +198,9 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         path: "std::env",
-        only: &["main", "cli", "serve", "commands", "telemetry", "telemetry::redaction"],
+        only: &["main", "cli", "serve", "commands", "telemetry", "telemetry::redaction", "local::git"],
         tests: true,
-        reason: "what the environment says is read where a command starts, and handed on",
+        reason: "what the environment says is read where a command starts, and handed on (git: its search path only)",
     },
     Foreign { path: "*::SystemTime::now", only: &["clock"], tests: true, reason: "time has one source, so that a test can set it" },
     Foreign { path: "*::Instant::now", only: &["clock"], tests: true, reason: "time has one source, so that a test can set it" },
