@@ -22,9 +22,9 @@ impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> Bounded<MIN, MAX, DEFAU
         self.0
     }
 
-    /// The number, as a length.
+    /// The number, as a count of items in memory.
     #[must_use]
-    pub fn len(self) -> usize {
+    pub fn count(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 

@@ -26,7 +26,7 @@ fn base_selection() {
     assert_eq!(statuses(&since), [("B".to_owned(), "regressed".to_owned())]);
     assert_eq!(since["rows"][0]["base"]["run"]["runId"], "mon");
     assert_eq!(since["rows"][0]["changedAt"]["runId"], "thu");
-    assert_eq!(since["rows"][0]["evidence"]["p"], 0.007_813);
+    assert_eq!(since["rows"][0]["evidence"]["p"], 0.007_812);
     assert_eq!(since["same"], 1);
 }
 

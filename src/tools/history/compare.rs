@@ -160,7 +160,7 @@ impl Tool for Compare {
 
 fn two_runs(ctx: &Ctx, input: &Input) -> Result<Output, ToolError> {
     let head = resolve::run(ctx, input.head.as_deref().unwrap_or("latest"))?;
-    let cells = cells(ctx, &[head.run_id.clone()], input.filter.as_deref(), Grain::Evaluation)?;
+    let cells = cells(ctx, std::slice::from_ref(&head.run_id), input.filter.as_deref(), Grain::Evaluation)?;
     let base = match &input.base {
         Some(text) => Some(resolve::run(ctx, text)?),
         None => base::select(ctx, &head, &all_cells(ctx, input, &head.run_id, &cells)?)?,

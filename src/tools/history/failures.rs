@@ -176,7 +176,7 @@ impl Tool for Failures {
         let run = resolve::run(ctx, &input.run)?;
         let mut found = failing(ctx, &run, input.filter.as_deref())?;
         let total = found.len();
-        found.truncate(input.limit.len());
+        found.truncate(input.limit.count());
         let cells = with_attempts(ctx, &run, found, input.tail.get())?;
         let causes = ctx.store.causes(&run.run_id, input.filter.as_deref())?;
         Ok(Output {

@@ -204,7 +204,7 @@ fn shown_runs(ctx: &Ctx, input: &Input) -> Result<(Vec<Run>, Option<String>), To
     let query = RunQuery {
         evaluation_contains: input.filter.clone(),
         kind: (!input.all).then_some(Kind::Recorded),
-        limit: input.limit.len(),
+        limit: input.limit.count(),
         ..RunQuery::default()
     };
     let (mut runs, _) = ctx.store.runs(&query)?;
@@ -236,7 +236,7 @@ impl Series {
         let counts = self.cells.iter().flatten().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
         Row {
             drift: drift(&self.cells),
-            outcomes: self.cells.iter().map(|cell| cell.as_ref().map(|cell| outcome(cell))).collect(),
+            outcomes: self.cells.iter().map(|cell| cell.as_ref().map(outcome)).collect(),
             rates: self.cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.counts.rate()).map(Rate::shown)).collect(),
             pass: counts.passed,
             counted: counts.counted(),

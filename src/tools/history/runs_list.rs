@@ -184,18 +184,18 @@ fn query(ctx: &Ctx, input: &Input) -> Result<RunQuery, ToolError> {
         since: since.map_err(|sentence| ToolError::Argument(format!("argument since: {sentence}")))?,
         before: before.transpose().map_err(ToolError::Argument)?,
         shas: None,
-        limit: input.limit.len(),
+        limit: input.limit.count(),
     })
 }
 
 /// A cursor is the last run's place: the instant in milliseconds and the id. It names nothing that its reader could not already see.
 fn cursor(point: &RunPoint) -> String {
-    format!("{:x}.{}", point.created_at.millis(), point.run_id)
+    format!("{}.{}", point.created_at.millis(), point.run_id)
 }
 
 fn point(cursor: &str) -> Option<RunPoint> {
     let (millis, run_id) = cursor.split_once('.')?;
-    let millis = i64::from_str_radix(millis, 16).ok()?;
+    let millis = millis.parse().ok()?;
     Some(RunPoint { run_id: run_id.to_owned(), created_at: Timestamp::from_millis(millis) })
 }
 

@@ -230,7 +230,7 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
     let wanted = input.filter.as_deref().map(str::to_lowercase);
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
-    infos.truncate(input.limit.len());
+    infos.truncate(input.limit.count());
     let evals = evals(ctx, input, run, infos)?;
     let arms = arms.into_iter().map(Into::into).collect();
     Ok(Record {
