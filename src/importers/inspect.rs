@@ -16,5 +16,6 @@ mod lines;
 mod pool;
 mod sample;
 mod score;
+mod stable_id;
 #[cfg(test)]
 mod tests;

@@ -6,15 +6,11 @@
 use super::{
     attachments::Attachments,
     lines::Lines,
-    pool::Pool,
     sample::{Context, Sample},
 };
 use crate::{
     domain::attempt::Attempt,
-    importers::{
-        Item, Limits,
-        raw::{fields, list},
-    },
+    importers::{Item, Limits},
 };
 
 /// Attachments may fill a sample up to this many times the bytes that one entry may have.
@@ -28,9 +24,8 @@ pub(super) fn room(limits: &Limits) -> u64 {
 /// The attempt of a sample that stands in one text, and complaints about it.
 pub(super) fn whole(sample: &Sample<'_>, context: &Context<'_>) -> Vec<Item> {
     let attachments = Attachments::by_hash(&sample.attachments, room(context.limits));
-    let pools = fields(sample.events_data);
-    let pool = |key| Pool::new(list(pools.get(key)).0);
-    let mut lines = Lines::new(context.redactor, &attachments, pool("messages"), pool("calls"));
+    let (messages, calls) = sample.pools();
+    let mut lines = Lines::new(context.redactor, &attachments, messages, calls);
     sample.messages.0.iter().for_each(|raw| lines.message(raw));
     sample.events.0.iter().for_each(|raw| lines.event(raw));
     finish(sample.attempt(context, &attachments), lines, &attachments)

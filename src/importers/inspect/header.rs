@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
-use super::{arm::arm, lines::compact, score::Ranking};
+use super::{arm::arm, lines::compact, score::Ranking, stable_id::stable_id};
 use crate::{
     domain::{
         attempt::shorten,
@@ -78,7 +78,7 @@ impl Parts<'_> {
             .or(started_at)
             .ok_or_else(|| format!("says no time: \"eval.created\" is \"{created}\", and should be like 2026-11-30T12:00:00+00:00"))?;
         let task = text(self.eval.get("task")).ok_or("names no task: \"eval.task\" is missing")?.into_owned();
-        let log_id = self.word("eval_id").unwrap_or_else(|| self.stable_id(created_at));
+        let log_id = self.word("eval_id").unwrap_or_else(|| self.stable_id(&created));
         let metrics = self.metrics();
         let header = LogHeader {
             run_key: self.word("run_id").unwrap_or_else(|| log_id.clone()),
@@ -106,10 +106,9 @@ impl Parts<'_> {
         text(self.eval.get(key)).map(std::borrow::Cow::into_owned)
     }
 
-    /// Where Inspect gave none, it derives one from the same three things.
-    fn stable_id(&self, created_at: Timestamp) -> String {
-        let parts = [self.word("run_id"), self.word("task_id"), Some(created_at.rfc3339())];
-        digest(parts.iter().map(|part| part.as_deref().unwrap_or_default()))
+    fn stable_id(&self, created: &str) -> String {
+        let word = |key| self.word(key).unwrap_or_default();
+        stable_id(&word("run_id"), &word("task_id"), created)
     }
 
     fn status(&self) -> RunStatus {

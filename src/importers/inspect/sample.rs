@@ -10,6 +10,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     attachments::Attachments,
+    pool::Pool,
     score::{Decider, judge, outcome},
 };
 use crate::{
@@ -60,7 +61,10 @@ pub(super) struct Sample<'a> {
     /// Logs before `events` and `attachments`.
     transcript: Option<&'a RawValue>,
     pub(super) attachments: Fields<'a>,
-    pub(super) events_data: Option<&'a RawValue>,
+    events_data: Option<&'a RawValue>,
+    /// The pools as the development version with format 3 spelled them.
+    message_pool: List<'a>,
+    call_pool: List<'a>,
     model_usage: Fields<'a>,
     total_time: Option<&'a RawValue>,
     working_time: Option<&'a RawValue>,
@@ -89,6 +93,13 @@ impl<'a> Sample<'a> {
             sample.attachments = fields(old.get("content"));
         }
         Ok(sample)
+    }
+
+    /// The messages and the calls that model events name by number.
+    pub(super) fn pools(&self) -> (Pool<'a>, Pool<'a>) {
+        let pools = fields(self.events_data);
+        let pool = |key, older: &List<'a>| Pool::new(pools.get(key).map_or_else(|| older.0.clone(), |raw| list(Some(raw)).0));
+        (pool("messages", &self.message_pool), pool("calls", &self.call_pool))
     }
 
     /// The case and the epoch: what a row of a log is known by.

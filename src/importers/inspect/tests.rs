@@ -236,7 +236,7 @@ fn generated_logs_are_what_inspect_says() {
 
 #[test]
 fn real_logs_are_what_inspect_says() {
-    assert_eq!(check_folder("real/inspect"), 23);
+    assert_eq!(check_folder("real/inspect"), 24);
 }
 
 #[test]
