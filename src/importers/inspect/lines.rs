@@ -47,6 +47,7 @@ impl<'p, 'a> Lines<'p, 'a> {
         let key = message_key(raw);
         self.seen.insert(key);
         self.put(raw.get());
+        self.packer.end_of_conversation();
     }
 
     /// Adds the messages of the pool that these references name, which is how a chunked sample spells its final conversation.
