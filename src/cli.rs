@@ -8,6 +8,7 @@ pub mod demo;
 pub mod import;
 pub mod mcp;
 pub mod output;
+pub mod progress;
 pub mod session;
 pub mod tool;
 

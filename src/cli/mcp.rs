@@ -27,7 +27,7 @@ pub fn command() -> Command {
 /// # Errors
 /// [`CliError`] when there is no project, the store cannot be opened, or the session breaks.
 pub fn run(place: &Place) -> Result<u8, CliError> {
-    let session = Session::open(place, false)?;
+    let session = Session::open(place)?;
     let gate = Gate::new(session.settings(Style::PLAIN, true));
     let handler = Handler::new(gate, Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;

@@ -37,7 +37,7 @@ pub fn command(entry: &Entry) -> Command {
 /// [`CliError`], with the tool's own sentence.
 pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &mut Output) -> Result<u8, CliError> {
     let arguments = (entry.arguments)(matches).map_err(|error| CliError::Usage(error.to_string()))?;
-    let session = Session::open(place, false)?;
+    let session = Session::open(place)?;
     let settings = session.settings(output.style(), false);
     // A person's own terminal takes what an agent's context does not.
     let limits = Limits { result_bytes: usize::MAX, ..settings.limits.clone() };

@@ -1,0 +1,361 @@
+//! Bringing the logs of files and directories into the store.
+//!
+//! Promises: a file is read only when its size or time differs from what the store knows; one broken file never stops the rest; what
+//! vanished from a source leaves the store, unless the disk only failed to show it; files imported by hand stay.
+//! Does not: parse a format, write anything but changes of the store, or wait longer for another process than the store does.
+
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use super::{
+    git::Ancestry,
+    progress::{Progress, Silent},
+    report::{Remark, Report},
+    root::reason,
+    walk::{Bounds, walk},
+};
+use crate::{
+    domain::declared::{Declared, RunRule},
+    importers::{self, Input, Limits, Opened, Refused},
+    store::{Change, FileRow, FileStamp, FileState, Store},
+    telemetry::redaction::Redactor,
+};
+
+/// The directory that is looked at without being declared.
+pub const DEFAULT_SOURCE: &str = "logs";
+
+/// A file of more bytes is refused, unless the operator says otherwise.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
+
+/// A run's id that is longer is a mistake; ids stand in every answer.
+const RUN_ID_BYTES_MAX: usize = 256;
+
+/// Opens a log of any format; [`importers::open`], or another in tests.
+pub type Open = for<'a> fn(Box<dyn Input + 'a>, &'a Limits, &'a Redactor) -> Result<Opened<'a>, Refused>;
+
+/// Brings logs into a store.
+pub struct Indexer<'a> {
+    /// The project's root, absolute and free of links.
+    pub root: &'a Path,
+    /// Where logs go.
+    pub store: &'a dyn Store,
+    /// What one log may cost.
+    pub limits: &'a Limits,
+    /// What replaces secrets on the way in.
+    pub redactor: &'a Redactor,
+    /// Who hears how far it is.
+    pub progress: &'a dyn Progress,
+    /// How far directories are searched.
+    pub bounds: Bounds,
+    /// What a file may take on disk.
+    pub file_bytes_max: u64,
+    /// The environment for git: the values of [`super::git::ENVIRONMENT`].
+    pub environment: Vec<(OsString, OsString)>,
+    /// How a log is opened.
+    pub open: Open,
+}
+
+/// A file to look at.
+struct Candidate {
+    path: PathBuf,
+    /// Its key in the store.
+    key: String,
+    source: Option<Rc<str>>,
+    rule: Rc<RunRule>,
+    /// Whether it was named itself, rather than found in a directory.
+    named: bool,
+}
+
+/// One import or look.
+struct Pass<'a> {
+    indexer: &'a Indexer<'a>,
+    known: HashMap<String, FileRow>,
+    ancestry: Ancestry,
+    report: Report,
+    /// Directories of which nothing can be said to be gone.
+    unread: Vec<PathBuf>,
+}
+
+/// What is wrong with a run's id that was given by hand, if anything.
+#[must_use]
+pub fn run_id_fault(id: &str) -> Option<String> {
+    if id.trim().is_empty() {
+        return Some("--run is empty; give the id of the run, such as a CI job's".to_owned());
+    }
+    if id.len() > RUN_ID_BYTES_MAX {
+        return Some(format!("--run has {} bytes; at most {RUN_ID_BYTES_MAX} are taken", id.len()));
+    }
+    let wrong = id.chars().find(|character| character.is_control() || character.is_whitespace())?;
+    Some(format!("--run \"{}\" holds {wrong:?}; an id has no spaces and no control characters", id.escape_debug()))
+}
+
+impl<'a> Indexer<'a> {
+    /// An indexer with the usual bounds that tells nobody how far it is and finds no git.
+    #[must_use]
+    pub fn new(root: &'a Path, store: &'a dyn Store, limits: &'a Limits, redactor: &'a Redactor) -> Self {
+        Self {
+            root,
+            store,
+            limits,
+            redactor,
+            progress: &Silent,
+            bounds: Bounds::default(),
+            file_bytes_max: FILE_BYTES_MAX,
+            environment: Vec::new(),
+            open: importers::open,
+        }
+    }
+
+    /// Imports files, and the files of directories, by hand: they stay in the store when the files go. `run` makes them all one run.
+    ///
+    /// Paths are absolute, or relative to the process' working directory.
+    #[must_use]
+    pub fn import(&self, paths: &[PathBuf], run: Option<&str>) -> Report {
+        let rule = Rc::new(run.map_or(RunRule::RunId, |id| RunRule::Fixed(id.to_owned())));
+        let mut pass = match Pass::begin(self) {
+            Ok(pass) => pass,
+            Err(report) => return report,
+        };
+        let mut candidates = Vec::new();
+        for path in paths {
+            match place(path) {
+                Ok(path) if path.is_dir() => pass.found(&path, None, &rule, &mut candidates),
+                Ok(path) => candidates.extend(pass.candidate(path, None, &rule, true)),
+                Err(error) => pass.complain(&path.display().to_string(), &reason(&error)),
+            }
+        }
+        pass.read(candidates)
+    }
+
+    /// Looks at the declared sources and at `logs/`: new and changed files are read, vanished ones leave the store.
+    #[must_use]
+    pub fn rescan(&self, declared: &Declared) -> Report {
+        let mut pass = match Pass::begin(self) {
+            Ok(pass) => pass,
+            Err(report) => return report,
+        };
+        if !pass.declare(declared) {
+            return pass.report;
+        }
+        let mut candidates = Vec::new();
+        for source in &declared.source {
+            let label = source_label(&source.path, &source.run);
+            pass.source(&source.path, true, &label, source.run.clone(), &mut candidates);
+        }
+        if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == DEFAULT_SOURCE) {
+            pass.source(DEFAULT_SOURCE, false, DEFAULT_SOURCE, RunRule::RunId, &mut candidates);
+        }
+        // What overlapping sources both find belongs to the first of them.
+        let mut seen = HashSet::new();
+        candidates.retain(|candidate| seen.insert(candidate.key.clone()));
+        if !pass.vanish(&seen) {
+            return pass.report;
+        }
+        pass.read(candidates)
+    }
+
+    /// Makes `declared` what the store holds as the project's declarations, where it is not.
+    ///
+    /// # Errors
+    /// As every write: [`crate::store::Error`].
+    pub fn declare(&self, declared: &Declared) -> crate::store::Result<bool> {
+        if self.store.declared()? == *declared {
+            return Ok(false);
+        }
+        Ok(self.store.apply(Change::Declared(declared.clone()))?.changed)
+    }
+}
+
+/// The name of a source in the store. Its rule is part of it: files found under another rule are read anew.
+fn source_label(path: &str, rule: &RunRule) -> String {
+    let path = path.trim_end_matches('/');
+    match rule {
+        RunRule::RunId => path.to_owned(),
+        rule => format!("{path} (run = \"{}\")", String::from(rule.clone())),
+    }
+}
+
+/// The path of a file as its directory really is, a link's own name kept; of a directory, without links.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    let whole = fs::canonicalize(path)?;
+    let parent = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    match (parent, path.file_name()) {
+        (Some(parent), Some(name)) if !whole.is_dir() => Ok(fs::canonicalize(parent)?.join(name)),
+        _ => Ok(whole),
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn begin(indexer: &'a Indexer<'a>) -> Result<Self, Report> {
+        let known = indexer.store.files(None).map_err(|error| Report { stopped: Some(error), ..Report::default() })?;
+        let known = known.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
+        let ancestry = Ancestry::new(indexer.root, &indexer.environment);
+        Ok(Self { indexer, known, ancestry, report: Report::default(), unread: Vec::new() })
+    }
+
+    /// Whether the declarations stand in the store now.
+    fn declare(&mut self, declared: &Declared) -> bool {
+        match self.indexer.declare(declared) {
+            Ok(changed) => self.report.changed |= changed,
+            Err(error) => self.report.stopped = Some(error),
+        }
+        self.report.stopped.is_none()
+    }
+
+    /// The files of one source.
+    fn source(&mut self, path: &str, declared: bool, label: &str, rule: RunRule, candidates: &mut Vec<Candidate>) {
+        let top = self.indexer.root.join(path);
+        match fs::canonicalize(&top) {
+            Ok(place) if place.is_dir() => self.found(&place, Some(Rc::from(label)), &Rc::new(rule), candidates),
+            Ok(place) => candidates.extend(self.candidate(place, Some(Rc::from(label)), &Rc::new(rule), false)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !declared => {}
+            // A disk that is not mounted looks like this: what the source held stays until it can be read again.
+            Err(error) => {
+                self.complain(path, &format!("this source of runlore.toml cannot be read: {}", reason(&error)));
+                self.unread.push(top);
+                self.hold(label);
+            }
+        }
+    }
+
+    /// Keeps what `label`'s files held from being taken for gone.
+    fn hold(&mut self, label: &str) {
+        let held = self.known.values().filter(|row| row.stamp.source.as_deref() == Some(label));
+        self.unread.extend(held.map(|row| self.indexer.root.join(&row.stamp.path)).collect::<Vec<_>>());
+    }
+
+    /// The files below a directory.
+    fn found(&mut self, top: &Path, source: Option<Rc<str>>, rule: &Rc<RunRule>, candidates: &mut Vec<Candidate>) {
+        let walked = walk(top, self.indexer.bounds);
+        for (path, why) in walked.unread {
+            let shown = self.shown(&path);
+            self.complain(&shown, &why);
+            self.unread.push(path);
+        }
+        for path in walked.odd {
+            self.report.files += 1;
+            let shown = self.shown(&path);
+            self.report.skipped.push(Remark::new(&shown, "is no regular file"));
+        }
+        for path in walked.files {
+            candidates.extend(self.candidate(path, source.clone(), rule, false));
+        }
+    }
+
+    fn candidate(&mut self, path: PathBuf, source: Option<Rc<str>>, rule: &Rc<RunRule>, named: bool) -> Option<Candidate> {
+        let relative = path.strip_prefix(self.indexer.root).unwrap_or(&path);
+        let Some(key) = relative.to_str().map(str::to_owned) else {
+            // Two such names can look alike as text, and the key must tell them apart.
+            let shown = self.shown(&path);
+            self.complain(&shown, "the file's name is not UTF-8; rename it");
+            return None;
+        };
+        Some(Candidate { path, key, source, rule: Rc::clone(rule), named })
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(self.indexer.root).unwrap_or(path).display().to_string()
+    }
+
+    fn complain(&mut self, path: &str, text: &str) {
+        let text = self.indexer.redactor.redact(text);
+        self.report.complaints.push(Remark::new(path, &text));
+    }
+
+    /// Takes what is gone out of the store; whether the store took it. Before anything is read: a copy of a log that was in a vanished file
+    /// is forgotten with it, and so counts as new.
+    fn vanish(&mut self, seen: &HashSet<String>) -> bool {
+        let gone = |row: &&FileRow| {
+            let path = self.indexer.root.join(&row.stamp.path);
+            row.stamp.source.is_some() && !seen.contains(&row.stamp.path) && !self.unread.iter().any(|unread| path.starts_with(unread))
+        };
+        let mut paths: Vec<String> = self.known.values().filter(gone).map(|row| row.stamp.path.clone()).collect();
+        if paths.is_empty() {
+            return true;
+        }
+        paths.sort_unstable();
+        let number = paths.len() as u64;
+        let applied =
+            self.indexer.store.apply(Change::Vanished { paths }).and_then(|applied| Ok((applied, self.indexer.store.files(None)?)));
+        match applied {
+            Ok((applied, files)) => {
+                self.report.vanished = number;
+                self.report.changed |= applied.changed;
+                self.known = files.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
+            }
+            Err(error) => self.report.stopped = Some(error),
+        }
+        self.report.stopped.is_none()
+    }
+
+    /// Looks at each candidate, in order, until the store takes no more.
+    fn read(mut self, candidates: Vec<Candidate>) -> Report {
+        let mut due = Vec::new();
+        for candidate in candidates {
+            self.report.files += 1;
+            due.extend(self.due(candidate));
+        }
+        self.indexer.progress.begin(due.len() as u64, due.iter().map(|(_, stat)| stat.size).sum());
+        for (candidate, _) in &due {
+            self.indexer.progress.file(&candidate.key);
+            if let Err(error) = self.one(candidate) {
+                self.report.stopped = Some(error);
+                break;
+            }
+        }
+        self.indexer.progress.end();
+        self.report
+    }
+
+    /// The candidate, where it has to be read.
+    fn due(&mut self, candidate: Candidate) -> Option<(Candidate, file::Stat)> {
+        match file::Stat::of(&candidate.path, self.indexer.file_bytes_max) {
+            Ok(stat) if self.is_unchanged(&candidate, &stat) => {
+                self.report.unchanged += 1;
+                None
+            }
+            Ok(stat) => Some((candidate, stat)),
+            Err(file::Unfit::Gone) if !candidate.named => None,
+            Err(unfit) => {
+                self.unfit(&candidate, &unfit);
+                None
+            }
+        }
+    }
+
+    fn unfit(&mut self, candidate: &Candidate, unfit: &file::Unfit) {
+        if let file::Unfit::Irregular = unfit {
+            self.skip(candidate, &unfit.to_string());
+        } else {
+            self.complain(&candidate.key, &unfit.to_string());
+        }
+    }
+
+    fn skip(&mut self, candidate: &Candidate, why: &str) {
+        let remark = Remark::new(&candidate.key, &self.indexer.redactor.redact(why));
+        if candidate.named {
+            self.report.named_skipped.push(remark.clone());
+        }
+        self.report.skipped.push(remark);
+    }
+
+    fn is_unchanged(&self, candidate: &Candidate, stat: &file::Stat) -> bool {
+        let Some(row) = self.known.get(&candidate.key) else { return false };
+        let FileStamp { size, mtime_ns, source, .. } = &row.stamp;
+        // What was imported by hand stays so when a source finds it too; what a source found becomes imported by hand.
+        let same_source = source.is_none() || source.as_deref() == candidate.source.as_deref();
+        // By hand: another run may be meant, and whoever names a file that was no log wants it looked at again.
+        let anew = candidate.source.is_none()
+            && (*candidate.rule != RunRule::RunId || matches!(row.state, FileState::Skipped(_) | FileState::Broken(_)));
+        (*size, *mtime_ns) == (stat.size, stat.mtime_ns) && same_source && !anew
+    }
+}

@@ -1,0 +1,276 @@
+//! One file: its stamp, its digest, and what it holds, into the store.
+//!
+//! Promises: only regular files are opened, and opening never waits; the digest is over the bytes that were read; a file that changed while
+//! it was read keeps a stamp that the next look finds outdated.
+//! Does not: decide which files are looked at.
+
+use std::{
+    fmt::Write as _,
+    fs::{File, Metadata, OpenOptions},
+    io::{self, BufReader, Read, Seek},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{Candidate, Pass, Remark};
+use crate::{
+    domain::{attempt::Attempt, declared::RunRule, log::LogHeader},
+    importers::{Item, Opened, Refused},
+    local::root::reason,
+    store::{self, Applied, Change, FileStamp, FileState, Kind, LogChange},
+};
+
+/// Read at once: large enough that the system's cost per read does not show.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+/// Complaints about the parts of one log that are told one by one.
+const COMPLAINTS_MAX: usize = 20;
+
+/// What is seen of a file without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds since 1970.
+    pub mtime_ns: i64,
+}
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// It is not there (any more).
+    #[error("no such file or directory")]
+    Gone,
+    /// A pipe, a socket, a device: reading it could wait for ever.
+    #[error("is no regular file")]
+    Irregular,
+    /// Over the cap.
+    #[error("has {size} bytes; files of more than {max} are not read (import.file_bytes_max)")]
+    Large {
+        /// Its bytes.
+        size: u64,
+        /// The cap.
+        max: u64,
+    },
+    /// The system says no.
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl From<io::Error> for Unfit {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound { Self::Gone } else { Self::Unreadable(reason(&error)) }
+    }
+}
+
+impl Stat {
+    /// What is seen of the file at `path`.
+    pub fn of(path: &Path, bytes_max: u64) -> Result<Self, Unfit> {
+        Self::fit(&std::fs::metadata(path)?, bytes_max)
+    }
+
+    fn fit(found: &Metadata, bytes_max: u64) -> Result<Self, Unfit> {
+        if !found.is_file() {
+            return Err(Unfit::Irregular);
+        }
+        if found.len() > bytes_max {
+            return Err(Unfit::Large { size: found.len(), max: bytes_max });
+        }
+        let mtime_ns = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+        Ok(Self { size: found.len(), mtime_ns })
+    }
+}
+
+/// A file that is open, with what was seen of it before a byte was read.
+struct Reading {
+    file: File,
+    stat: Stat,
+    digest: String,
+}
+
+impl Pass<'_> {
+    /// Reads one file into the store. An error is the store's, and ends the pass.
+    pub(super) fn one(&mut self, candidate: &Candidate) -> store::Result<()> {
+        match self.reading(&candidate.path) {
+            Ok(reading) => self.held(candidate, reading),
+            Err(Unfit::Gone) if !candidate.named => Ok(()),
+            Err(unfit) => {
+                self.unfit(candidate, &unfit);
+                Ok(())
+            }
+        }
+    }
+
+    fn reading(&self, path: &Path) -> Result<Reading, Unfit> {
+        // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
+        let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+        let stat = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
+        let digest = self.digest(&mut file)?;
+        file.rewind()?;
+        Ok(Reading { file, stat, digest })
+    }
+
+    fn digest(&self, file: &mut File) -> io::Result<String> {
+        let mut hash = Sha256::new();
+        let mut block = vec![0; BLOCK_BYTES];
+        // A file that grows as fast as it is read must end too.
+        let mut bounded = file.take(self.indexer.file_bytes_max);
+        loop {
+            let read = match bounded.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            hash.update(block.get(..read).unwrap_or_default());
+            self.indexer.progress.advance(read as u64);
+        }
+        Ok(hash.finalize().iter().fold(String::with_capacity(64), |mut out, byte| {
+            let _ = write!(out, "{byte:02x}");
+            out
+        }))
+    }
+
+    fn held(&mut self, candidate: &Candidate, reading: Reading) -> store::Result<()> {
+        let Reading { file, stat, digest } = reading;
+        let stamp =
+            FileStamp { path: candidate.key.clone(), size: stat.size, mtime_ns: stat.mtime_ns, digest, source: self.source_of(candidate) };
+        if let Some((broken, reason)) = self.still_no_log(candidate, &stamp) {
+            self.report.unchanged += 1;
+            return self.apply(Change::Skipped { file: stamp, broken, reason }).map(drop);
+        }
+        // A second handle on the same open file, to see whether it changed meanwhile.
+        let after = file.try_clone();
+        let changed =
+            || after.as_ref().ok().and_then(|file| file.metadata().ok()).map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(stat));
+        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), self.indexer.limits, self.indexer.redactor);
+        match opened {
+            Ok(opened) => self.log(candidate, stamp, opened, &changed),
+            Err(Refused::NotALog(reason)) => {
+                self.skip(candidate, &reason);
+                self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)
+            }
+            Err(Refused::Broken(reason)) => self.broken(candidate, stamp, reason, &changed),
+        }
+    }
+
+    /// Imported by hand once, a file stays so.
+    fn source_of(&self, candidate: &Candidate) -> Option<String> {
+        let by_hand = self.known.get(&candidate.key).is_some_and(|row| row.stamp.source.is_none());
+        candidate.source.as_deref().filter(|_| !by_hand).map(str::to_owned)
+    }
+
+    /// The reason why a file with the same bytes was no log, where it was not named again.
+    fn still_no_log(&self, candidate: &Candidate, stamp: &FileStamp) -> Option<(bool, String)> {
+        let row = self.known.get(&candidate.key).filter(|row| row.stamp.digest == stamp.digest && candidate.source.is_some())?;
+        match &row.state {
+            FileState::Skipped(reason) => Some((false, reason.clone())),
+            FileState::Broken(reason) => Some((true, reason.clone())),
+            FileState::Log(_) | FileState::CopyOf(_) => None,
+        }
+    }
+
+    fn log(&mut self, candidate: &Candidate, file: FileStamp, opened: Opened<'_>, changed: &dyn Fn() -> bool) -> store::Result<()> {
+        let Opened { mut header, items } = opened;
+        let pinned = match pin(&candidate.rule, &mut header, &candidate.key) {
+            Ok(pinned) => pinned,
+            Err(why) => {
+                self.complain(&candidate.key, &why);
+                false
+            }
+        };
+        let sha = header.git.as_ref().and_then(|git| git.sha.clone());
+        let ancestors = sha.map_or_else(Vec::new, |sha| self.ancestry.before(&sha).to_vec());
+        let mut complaints = Vec::new();
+        let mut complained = 0_usize;
+        let mut attempts = items.filter_map(|item| match item {
+            Ok(Item::Attempt(attempt)) => Some(Ok::<Attempt, String>(*attempt)),
+            Ok(Item::Complaint(complaint)) => {
+                complained += 1;
+                complaints.extend((complained <= COMPLAINTS_MAX).then_some(complaint));
+                None
+            }
+            Err(error) => Some(Err(error)),
+        });
+        let change = LogChange { file: file.clone(), kind: Kind::Recorded, header, pinned, ancestors, attempts: &mut attempts };
+        let applied = self.apply(Change::Log(change));
+        drop(attempts);
+        match applied {
+            Ok(applied) => {
+                complaints.extend((complained > COMPLAINTS_MAX).then(|| format!("and {} more of the sort", complained - COMPLAINTS_MAX)));
+                complaints.iter().for_each(|complaint| self.complain(&candidate.key, complaint));
+                self.written(candidate, applied, changed);
+                Ok(())
+            }
+            Err(store::Error::Import(reason)) => self.broken(candidate, file, reason, changed),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn written(&mut self, candidate: &Candidate, applied: Applied, changed: &dyn Fn() -> bool) {
+        let report = &mut self.report;
+        if applied.copy_of.is_some() {
+            report.copies += 1;
+        } else if applied.changed {
+            report.logs += 1;
+            report.attempts += applied.attempts;
+            report.counts = report.counts.plus(applied.counts);
+        } else {
+            report.unchanged += 1;
+        }
+        report.runs.extend(applied.run_id.filter(|_| applied.changed));
+        if changed() {
+            report.notes.push(Remark::new(&candidate.key, "changed while it was read; the next look reads it again"));
+        }
+    }
+
+    /// A log that cannot be read. What is being written right now is no complaint yet, and what the file held before stays.
+    fn broken(&mut self, candidate: &Candidate, file: FileStamp, reason: String, changed: &dyn Fn() -> bool) -> store::Result<()> {
+        if changed() && !candidate.named {
+            self.report.notes.push(Remark::new(&candidate.key, "is being written; the next look reads it again"));
+            return Ok(());
+        }
+        self.complain(&candidate.key, &reason);
+        self.apply(Change::Skipped { file, broken: true, reason }).map(drop)
+    }
+
+    fn apply(&mut self, change: Change<'_>) -> store::Result<Applied> {
+        let applied = self.indexer.store.apply(change)?;
+        self.report.changed |= applied.changed;
+        Ok(applied)
+    }
+}
+
+/// Gives the log the run that the source's rule makes (decision 93); whether the rule did. A log that lacks what a rule asks for keeps its
+/// own run; for metadata, which somebody meant every log to have, that is a complaint.
+fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String> {
+    let run_key = match rule {
+        RunRule::RunId => None,
+        RunRule::EvalSet => header.round.clone(),
+        RunRule::Directory => Some(directory(key)),
+        RunRule::Fixed(id) => Some(id.clone()),
+        RunRule::Metadata(name) => Some(metadata(header, name).ok_or_else(|| {
+            format!(
+                "its metadata has no text or number \"{name}\", which makes the run in this source; it keeps the run id {}",
+                header.run_key
+            )
+        })?),
+    };
+    let pinned = run_key.is_some();
+    header.run_key = run_key.unwrap_or_else(|| std::mem::take(&mut header.run_key));
+    Ok(pinned)
+}
+
+fn directory(key: &str) -> String {
+    key.rsplit_once('/').map_or(".", |(directory, _)| directory).to_owned()
+}
+
+fn metadata(header: &LogHeader, name: &str) -> Option<String> {
+    match header.metadata.get(name)? {
+        serde_json::Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
