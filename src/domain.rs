@@ -11,5 +11,7 @@ pub mod grouping;
 pub mod key;
 pub mod log;
 pub mod outcome;
+pub mod planned;
 pub mod reference;
+pub mod signature;
 pub mod time;
