@@ -76,7 +76,8 @@ fn answer(gate: &Gate, tool: &str, arguments: &str) -> Result<String, CliError> 
 /// The command line of a call, as a person would type it.
 fn arguments_as_words(tool: &str, arguments: &str) -> String {
     let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).unwrap_or_default();
-    let words: String = map.iter().map(|(name, value)| format!(" --{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))).collect();
+    let words: String =
+        map.iter().map(|(name, value)| format!(" --{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))).collect();
     format!("$ runlore {tool}{words}")
 }
 

@@ -72,7 +72,8 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_or_create(place: &Place) -> Result<(Self, bool), CliError> {
-        let located = root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
+        let located =
+            root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
         let made = located.how == root::How::Created;
         Ok((Self::at(&located, place)?, made))
     }
@@ -85,7 +86,9 @@ impl Session {
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
-        Ok(Self { shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, import_redactor, freshness }) })
+        Ok(Self {
+            shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, import_redactor, freshness }),
+        })
     }
 
     /// The project's root.
@@ -162,7 +165,12 @@ fn log(report: &Report) {
 
 fn options(config: &Config) -> Options {
     let store = &config.store;
-    Options { busy_timeout_ms: store.busy_timeout_ms, readers_max: store.readers_max, cache_kib: u32::try_from(store.cache_kib).unwrap_or(u32::MAX), read_only: false }
+    Options {
+        busy_timeout_ms: store.busy_timeout_ms,
+        readers_max: store.readers_max,
+        cache_kib: u32::try_from(store.cache_kib).unwrap_or(u32::MAX),
+        read_only: false,
+    }
 }
 
 fn refused(error: store::Error) -> CliError {

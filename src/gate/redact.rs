@@ -66,7 +66,9 @@ where
         Box::pin(async move {
             match answer.await {
                 Ok(answer) => cleaned(&redactor, answer),
-                Err(Refusal::Tool(error)) if !error.internal() => Err(Refusal::Tool(ToolError::Said(redactor.redact(&error.to_string()).into_owned()))),
+                Err(Refusal::Tool(error)) if !error.internal() => {
+                    Err(Refusal::Tool(ToolError::Said(redactor.redact(&error.to_string()).into_owned())))
+                }
                 Err(other) => Err(other),
             }
         })

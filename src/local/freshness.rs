@@ -113,7 +113,8 @@ mod tests {
         let (begun_in, begun) = mpsc::channel();
         let (end, end_out) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let looking = scope.spawn(|| {
+            let freshness = &freshness;
+            let looking = scope.spawn(move || {
                 freshness.look(now, Duration::ZERO, || {
                     begun_in.send(()).unwrap();
                     end_out.recv().unwrap();

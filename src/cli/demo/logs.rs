@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn every_log_of_the_folder_is_bundled() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/demo/logs");
-        let mut there: Vec<String> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut there: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
         there.sort();
         assert_eq!(there, LOGS.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
     }
