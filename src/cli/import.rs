@@ -136,3 +136,72 @@ fn list(remarks: &Remarks, word: &str, err: &mut dyn Write) -> io::Result<()> {
         more => writeln!(err, "{word}: and {more} more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::local::index::tests::fakes::Memory;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: ImportArgs,
+    }
+
+    struct Ran {
+        code: Result<u8, Fault>,
+        out: String,
+        err: String,
+    }
+
+    /// Runs the command over a store that forgets; nothing is a log to the real importers that is not one of their formats.
+    fn run(directory: &Path, arguments: &[&str]) -> Ran {
+        let args = Command::try_parse_from(["import"].iter().chain(arguments)).unwrap().args;
+        let env = Env {
+            directory: directory.to_path_buf(),
+            terminal: false,
+            git_environment: Vec::new(),
+            redactor: &Redactor::patterns_only(),
+            limits: &Limits::default(),
+            bounds: Bounds::default(),
+            file_bytes_max: 1024,
+            open: &|_| Ok(Box::new(Memory::default())),
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = import(&args, &env, &mut out, &mut err);
+        Ran { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+    }
+
+    #[test]
+    fn without_a_project_one_is_made_where_one_stands() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("notes.txt"), "hello").unwrap();
+        let ran = run(directory.path(), &["notes.txt"]);
+        assert_eq!(ran.code.unwrap(), 0);
+        assert!(ran.out.starts_with("Made .runlore in ") && ran.out.ends_with("missing 0). 1 no logs.\n"), "{}", ran.out);
+        assert!(ran.err.starts_with("skipped: notes.txt: "), "{}", ran.err);
+        assert!(directory.path().join(".runlore/.gitignore").is_file());
+        let again = run(&directory.path().join(".runlore"), &[]);
+        assert!(!again.out.contains("Made"), "{}", again.out);
+    }
+
+    #[test]
+    fn complaints_make_it_one_and_wrong_use_two() {
+        let directory = tempfile::tempdir().unwrap();
+        let ran = run(directory.path(), &["nowhere.eval"]);
+        assert_eq!(ran.code.unwrap(), 1);
+        assert!(ran.err.contains("complaint: ") && ran.err.contains("nowhere.eval: no such file or directory"), "{}", ran.err);
+        for (arguments, part) in [(&["--project", "nowhere"][..], "--project nowhere"), (&["x", "--run", "a b"], "--run \"a b\"")] {
+            let fault = run(directory.path(), arguments).code.unwrap_err();
+            assert!(fault.code == 2 && fault.message.contains(part), "{fault}");
+        }
+        fs::write(directory.path().join("runlore.toml"), "[[source]]\npth = 1").unwrap();
+        let fault = run(directory.path(), &[]).code.unwrap_err();
+        assert!(fault.code == 2 && fault.message.starts_with("runlore.toml, line 2, column 1"), "{fault}");
+        assert!(Command::try_parse_from(["import", "--run", "x"]).is_err(), "--run is for what is named");
+    }
+}

@@ -1,6 +1,6 @@
 //! The indexer over a store that only remembers, and an importer of a toy format.
 
-mod fakes;
+pub(crate) mod fakes;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
@@ -279,9 +279,26 @@ fn a_store_that_takes_nothing_ends_the_look_and_says_so() {
 
 #[test]
 fn ancestors_come_with_the_log() {
-    let project = Project::new(&[("logs/1", "LOG a R sha=abcdef0\npass\n")]);
-    assert!(project.rescan(&[]).is_clean());
+    let project = Project::new(&[("logs/0", "LOG z R sha=abcdef0\npass\n")]);
+    let git = |arguments: &[&str]| {
+        let command = std::process::Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .current_dir(project.at(""))
+            .output();
+        String::from_utf8(command.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    assert!(project.rescan(&[]).is_clean(), "no repository is no complaint");
     assert_eq!(project.store.ancestors("any").unwrap(), Vec::<String>::new());
+    git(&["init", "-q"]);
+    let commit = |message| {
+        git(&["commit", "-q", "--allow-empty", "-m", message]);
+        git(&["rev-parse", "HEAD"])
+    };
+    let (first, second) = (commit("1"), commit("2"));
+    project.write("logs/1", &format!("LOG a R sha={second}\npass\n"));
+    project.rescan(&[]);
+    assert_eq!(project.store.ancestors("any").unwrap(), [first]);
 }
 
 #[test]

@@ -101,6 +101,7 @@ struct State {
     declared: Declared,
     applied: u64,
     pulled: u64,
+    ancestors: Vec<String>,
     refusal: Option<Error>,
 }
 
@@ -137,6 +138,7 @@ impl Memory {
 impl State {
     fn log(&mut self, change: LogChange<'_>) -> Result<Applied> {
         let held = (change.header.run_key.clone(), change.pinned);
+        self.ancestors = change.ancestors;
         let path = change.file.path.clone();
         let same = self.files.get(&path).is_some_and(|row| row.stamp.digest == change.file.digest) && self.logs.get(&path) == Some(&held);
         let mut applied = Applied { changed: !same, run_id: Some(held.0.clone()), ..Applied::default() };
@@ -211,7 +213,7 @@ impl Store for Memory {
     }
 
     fn ancestors(&self, _: &str) -> Result<Vec<String>> {
-        Ok(Vec::new())
+        Ok(self.state().ancestors.clone())
     }
 
     fn cells(&self, _: &CellQuery) -> Result<Vec<Cell>> {
