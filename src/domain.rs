@@ -5,10 +5,13 @@
 
 pub mod attempt;
 pub mod cell;
+pub mod compare;
 pub mod declared;
 pub mod grouping;
 pub mod key;
 pub mod log;
 pub mod outcome;
+pub mod planned;
 pub mod reference;
+pub mod signature;
 pub mod time;

@@ -4,12 +4,21 @@
 //! not by name, never a panic. Text is redacted on the way in.
 //! Does not: walk directories or write anything.
 
-use std::io::{Read, Seek};
+mod inspect;
+mod nan;
+mod raw;
+mod scan;
+mod window;
+
+use std::io::{Read, Seek, SeekFrom};
 
 use crate::{
     domain::{attempt::Attempt, log::LogHeader},
     telemetry::redaction::Redactor,
 };
+
+/// Enough to see past leading white space.
+const HEAD_BYTES: u64 = 512;
 
 /// What an importer may spend on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +71,35 @@ pub struct Opened<'a> {
 pub trait Input: Read + Seek {}
 impl<T: Read + Seek> Input for T {}
 
+/// What a file is by its first bytes.
+enum Container {
+    Archive,
+    Json,
+    Neither,
+}
+
 /// Opens a log of any known format.
 ///
 /// # Errors
 /// [`Refused`], with a sentence that says why and names no path.
-pub fn open<'a>(_input: Box<dyn Input + 'a>, _limits: &'a Limits, _redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
-    Err(Refused::NotALog("no importer yet".to_owned()))
+pub fn open<'a>(mut input: Box<dyn Input + 'a>, limits: &'a Limits, redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
+    match container(&mut input)? {
+        Container::Archive => inspect::eval_log::open(input, limits, redactor),
+        // Another JSON format is told here by its first members, before the file is taken for an Inspect log.
+        Container::Json => inspect::json_log::open(input, limits, redactor),
+        Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
+    }
+}
+
+fn container(input: &mut dyn Input) -> Result<Container, Refused> {
+    let unreadable = |error: std::io::Error| Refused::Broken(format!("the file cannot be read: {}", error.kind()));
+    let mut first = Vec::new();
+    input.take(HEAD_BYTES).read_to_end(&mut first).map_err(unreadable)?;
+    input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    // An archive begins with an entry, or with its end where it has none.
+    if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
+        return Ok(Container::Archive);
+    }
+    let opens = first.iter().find(|byte| !byte.is_ascii_whitespace());
+    Ok(if opens == Some(&b'{') { Container::Json } else { Container::Neither })
 }

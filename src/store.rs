@@ -80,6 +80,7 @@ impl Kind {
 }
 
 /// One write. Nothing else writes.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, built and applied at once; a box would only cost an allocation")]
 pub enum Change<'a> {
     /// A log, whole: replaces what its file or its log id held before, unless a better copy is there.
     Log(LogChange<'a>),
@@ -339,6 +340,8 @@ pub struct AttemptRow {
     pub retries: u32,
     /// Lines of its transcript; 0 where there is none.
     pub lines: u64,
+    /// How many of those lines, from the first, are its conversation's messages.
+    pub messages: u64,
 }
 
 /// Which attempts of a run to read. The order is evaluation, case, arm, n.

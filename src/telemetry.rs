@@ -1,6 +1,29 @@
 //! What runlore says about itself, and what it must never say.
 //!
-//! Promises: secrets are replaced before text leaves or is kept.
+//! Promises: stdout is never written to (it may be a protocol stream); secrets are replaced before text leaves or is kept.
 //! Does not: yet export metrics or traces (they come with the HTTP service).
 
 pub mod redaction;
+
+use std::io::Write as _;
+
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+/// Starts the log: JSON lines on stderr, `RUNLORE_LOG` as its filter, warnings by default. rmcp stays at warnings: it formats every message.
+pub fn start() {
+    let asked = EnvFilter::builder()
+        .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
+        .with_env_var("RUNLORE_LOG")
+        .from_env_lossy();
+    let filter = "rmcp=warn".parse().map_or_else(|_| EnvFilter::new("warn"), |quiet| asked.add_directive(quiet));
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+    // A second start (tests) keeps the first.
+    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
+}
+
+/// Writes one JSON line to stderr, whole. A stderr that is gone loses the line, not the call.
+pub fn line(value: &serde_json::Value) {
+    let mut text = value.to_string();
+    text.push('\n');
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -32,6 +32,8 @@ pub struct Packed {
     pub chunks: Vec<Chunk>,
     /// How many lines there are.
     pub lines: u64,
+    /// How many of them, from the first, are the conversation's messages.
+    pub messages: u64,
     /// How many bytes the lines take, line feeds included.
     pub bytes: u64,
 }
@@ -68,6 +70,11 @@ impl<'a> Packer<'a> {
         if self.open.len() >= CHUNK_BYTES || self.open_lines >= CHUNK_LINES {
             self.close();
         }
+    }
+
+    /// Says that the lines so far are the conversation, and that what follows is its trace.
+    pub fn end_of_conversation(&mut self) {
+        self.packed.messages = self.packed.lines + u64::from(self.open_lines);
     }
 
     /// The packed transcript.
@@ -120,7 +127,6 @@ pub fn page(chunks: &[Chunk], offset: u64, limit: u64) -> Result<Vec<String>, Da
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn pack(lines: impl IntoIterator<Item = String>) -> Packed {

@@ -1,139 +1,76 @@
 //! `runlore import`: logs by hand, or all that the project's sources have.
 //!
-//! Promises: a summary with the five counts on the output, complaints on the errors; 0 when everything was read, 1 with complaints, 2 where
-//! there is no project, its `runlore.toml` is wrong, or an argument is (decision 88).
-//! Does not: open the store itself (its adapter is chosen above), or write anywhere but to the writers it is handed.
+//! Promises: a summary with the five counts on stdout, complaints on stderr; 0 when everything was read, 1 with complaints, 2 where there is
+//! no project, its `runlore.toml` is wrong, or an argument is (decision 88).
+//! Does not: read a log (`importers`), or decide what is one.
 
-use std::{
-    ffi::OsString,
-    io::{self, Write},
-    path::{Path, PathBuf},
+use std::path::PathBuf;
+
+use super::{
+    CliError,
+    output::Output,
+    progress::Bar,
+    session::{Place, Session, directory},
 };
-
-use crate::{
-    importers::Limits,
-    local::{
-        declared,
-        index::{Indexer, run_id_fault},
-        report::{Remarks, Report},
-        root::{self, How},
-        walk::Bounds,
-    },
-    store::{self, Store},
-    telemetry::redaction::Redactor,
+use crate::local::{
+    declared,
+    index::{Indexer, run_id_fault},
+    report::{Remarks, Report},
 };
-
-use super::progress::Bar;
 
 /// Import logs of evaluations into the project's history.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ImportArgs {
     /// Files, or directories of files; none means the sources of runlore.toml and logs/.
     pub paths: Vec<PathBuf>,
-    /// The project's root directory; without it, the nearest directory upward with .runlore or .git.
-    #[arg(long, value_name = "DIR")]
-    pub project: Option<PathBuf>,
     /// Make all these logs one run with this id (such as a CI job's).
     #[arg(long, value_name = "ID", requires = "paths")]
     pub run: Option<String>,
 }
 
-/// What the command stands on.
-pub struct Env<'a> {
-    /// The working directory.
-    pub directory: PathBuf,
-    /// Whether standard error is a terminal.
-    pub terminal: bool,
-    /// The values of [`crate::local::git::ENVIRONMENT`].
-    pub git_environment: Vec<(OsString, OsString)>,
-    /// What replaces secrets.
-    pub redactor: &'a Redactor,
-    /// What one log may cost.
-    pub limits: &'a Limits,
-    /// How far directories are searched.
-    pub bounds: Bounds,
-    /// What a file may take on disk.
-    pub file_bytes_max: u64,
-    /// Opens, or makes, the store in this file.
-    pub open: &'a dyn Fn(&Path) -> store::Result<Box<dyn Store>>,
-}
-
-/// Why nothing was imported.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Fault {
-    /// The exit code.
-    pub code: u8,
-    /// A sentence.
-    pub message: String,
-}
-
-impl Fault {
-    fn usage(message: impl ToString) -> Self {
-        Self { code: 2, message: message.to_string() }
-    }
-
-    fn refused(message: impl ToString) -> Self {
-        Self { code: 1, message: message.to_string() }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::refused(format!("the output cannot be written: {}", root::reason(&error)))
-    }
-}
-
 /// Imports; the exit code.
 ///
 /// # Errors
-/// [`Fault`], with its exit code, where nothing could be imported at all.
-pub fn import(args: &ImportArgs, env: &Env<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Fault> {
+/// [`CliError`], where nothing could be imported at all.
+pub fn run(args: &ImportArgs, place: &Place, output: &mut Output) -> Result<u8, CliError> {
     if let Some(fault) = args.run.as_deref().and_then(run_id_fault) {
-        return Err(Fault::usage(fault));
+        return Err(CliError::Usage(fault));
     }
-    let located = root::locate_or_create(args.project.as_deref(), &env.directory).map_err(Fault::usage)?;
-    let declared = declared::read(&located.root).map_err(Fault::usage)?;
-    root::create(&located.root)
-        .map_err(|error| Fault::refused(format!("{}/.runlore cannot be made: {}", located.root.display(), root::reason(&error))))?;
-    if located.how == How::Created {
-        writeln!(out, "Made .runlore in {}.", located.root.display())?;
+    let (session, made) = Session::open_or_create(place)?;
+    let declared = declared::read(session.root()).map_err(|error| CliError::Usage(error.to_string()))?;
+    if made {
+        output.say(&format!("Made .runlore in {}.", session.root().display()));
     }
-    let store = (env.open)(&located.database()).map_err(Fault::refused)?;
-    let bar = Bar::new(env.terminal);
-    let indexer = Indexer {
-        progress: &bar,
-        bounds: env.bounds,
-        file_bytes_max: env.file_bytes_max,
-        environment: env.git_environment.clone(),
-        ..Indexer::new(&located.root, &*store, env.limits, env.redactor)
-    };
-    let report = if args.paths.is_empty() {
-        indexer.rescan(&declared)
-    } else {
-        indexer.declare(&declared).map_err(Fault::refused)?;
-        let paths: Vec<PathBuf> = args.paths.iter().map(|path| env.directory.join(path)).collect();
-        indexer.import(&paths, args.run.as_deref())
-    };
-    say(&report, out, err)?;
+    let bar = Bar::new(output.watched());
+    let paths = args.paths.iter().map(|path| Ok(directory()?.join(path))).collect::<Result<Vec<PathBuf>, CliError>>()?;
+    let report = session.indexing(|indexer| {
+        let indexer = Indexer { progress: &bar, environment: indexer.environment.clone(), ..*indexer };
+        if paths.is_empty() {
+            return Ok(indexer.rescan(&declared));
+        }
+        indexer.declare(&declared).map_err(|error| CliError::Refused(error.to_string()))?;
+        Ok(indexer.import(&paths, args.run.as_deref()))
+    })?;
+    say(&report, output);
     Ok(u8::from(!report.is_clean()))
 }
 
-fn say(report: &Report, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    list(&report.named_skipped, "skipped", err)?;
-    list(&report.notes, "note", err)?;
-    list(&report.complaints, "complaint", err)?;
+/// Says what an import did, and what of it went wrong.
+pub fn say(report: &Report, output: &mut Output) {
+    list(&report.named_skipped, "skipped", output);
+    list(&report.notes, "note", output);
+    list(&report.complaints, "complaint", output);
     if let Some(error) = &report.stopped {
-        writeln!(err, "stopped: {error}; what was imported before stands")?;
+        output.complain(&format!("stopped: {error}; what was imported before stands"));
     }
-    writeln!(out, "{report}")
+    output.say(&report.to_string());
 }
 
-fn list(remarks: &Remarks, word: &str, err: &mut dyn Write) -> io::Result<()> {
-    remarks.kept.iter().try_for_each(|remark| writeln!(err, "{word}: {remark}"))?;
-    match remarks.total.saturating_sub(remarks.kept.len() as u64) {
-        0 => Ok(()),
-        more => writeln!(err, "{word}: and {more} more"),
+fn list(remarks: &Remarks, word: &str, output: &mut Output) {
+    remarks.kept.iter().for_each(|remark| output.complain(&format!("{word}: {remark}")));
+    let more = remarks.total.saturating_sub(remarks.kept.len() as u64);
+    if more > 0 {
+        output.complain(&format!("{word}: and {more} more"));
     }
 }
 

@@ -121,23 +121,15 @@ pub fn superseded(attempts: &[AttemptStub]) -> Vec<i64> {
 }
 
 fn losers(attempts: &[AttemptStub], key: impl Fn(&AttemptStub) -> Option<(String, String, u32)>) -> std::collections::HashSet<i64> {
-    let mut newest = HashMap::<(String, String, u32), &AttemptStub>::new();
-    let mut out = std::collections::HashSet::new();
+    let mut newest = HashMap::<(String, String, u32), &(Timestamp, String)>::new();
     for attempt in attempts {
-        let Some(key) = key(attempt) else { continue };
-        let Some(held) = newest.get(&key).copied() else {
-            newest.insert(key, attempt);
-            continue;
-        };
-        // Within one log both stand: the importer has already dropped its own duplicates.
-        if held.log_age == attempt.log_age {
-            continue;
+        if let Some(key) = key(attempt) {
+            newest.entry(key).and_modify(|held| *held = (*held).max(&attempt.log_age)).or_insert(&attempt.log_age);
         }
-        let (old, new) = if held.log_age < attempt.log_age { (held, attempt) } else { (attempt, held) };
-        out.insert(old.row);
-        newest.insert(key, new);
     }
-    out
+    // Within one log both stand (the importer has already dropped its own duplicates), and a newer log replaces both.
+    let older = |attempt: &&AttemptStub| key(attempt).and_then(|key| newest.get(&key).copied()).is_some_and(|age| attempt.log_age < *age);
+    attempts.iter().filter(older).map(|attempt| attempt.row).collect()
 }
 
 #[cfg(test)]
@@ -200,5 +192,8 @@ mod tests {
         let mut reversed = attempts.to_vec();
         reversed.reverse();
         assert_eq!(superseded(&reversed), [1, 2]);
+        // Twice in the old log, whatever the order.
+        let twice = [stub(1, 1, Some("x"), "1"), stub(2, 1, Some("x"), "1"), stub(3, 2, Some("x"), "1")];
+        assert_eq!(superseded(&twice), [1, 2]);
     }
 }

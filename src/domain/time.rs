@@ -108,7 +108,6 @@ fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,1 +1,780 @@
-//! x
+//! The one suite that every adapter of the port passes: SQLite, and the plain model that the rest of the tests may trust.
+//!
+//! Promises: each test says one thing of the port and knows no adapter.
+//! Does not: test what only one adapter has (its own tests do).
+
+use super::*;
+use crate::{
+    domain::{
+        declared::{ArmRule, EvaluationRule},
+        log::ReportedMetric,
+    },
+    telemetry::redaction::Redactor,
+    transcript::Packer,
+};
+
+/// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
+macro_rules! contract {
+    ($fresh:path; $($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            let fresh = $fresh();
+            crate::store::contract::$name(&*fresh.store);
+        })*
+    };
+    ($fresh:path) => {
+        crate::store::contract::contract! { $fresh;
+            an_empty_store_answers_everything a_log_becomes_a_run the_same_file_again_changes_nothing a_changed_file_replaces_what_it_held
+            the_better_copy_counts copies_are_forgotten_with_their_winner a_retry_joins_its_run_and_replaces_attempts
+            a_pinned_log_does_not_move an_error_in_the_middle_keeps_nothing vanished_files_leave skipped_files_are_remembered
+            planned_attempts_without_a_record_are_missing declared_thresholds_judge_anew declared_arms_rename_and_merge
+            runs_are_filtered_and_paged references_select_runs cells_are_read_in_order points_pick_the_right_cell streaks_tell_the_story
+            attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
+            several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
+        }
+    };
+}
+pub(crate) use contract;
+
+/// A store of its own, with what keeps it alive.
+pub(crate) struct Fresh {
+    /// The store.
+    pub store: Box<dyn Store>,
+    /// Its directory, where it has one.
+    pub dir: Option<tempfile::TempDir>,
+}
+
+/// A log to be imported, as often as needed.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    /// The file.
+    pub file: FileStamp,
+    /// Recorded or scratch.
+    pub kind: Kind,
+    /// Everything but the attempts.
+    pub header: LogHeader,
+    /// Whether its run key is the operator's.
+    pub pinned: bool,
+    /// Commits before its own.
+    pub ancestors: Vec<String>,
+    /// Its attempts, and the error that ends them.
+    pub attempts: Vec<std::result::Result<Attempt, String>>,
+}
+
+/// A completed log `id` of the run `R<id>` in the file `<id>.json`, created at the second `at`, with one evaluation `e` and one arm `m`.
+pub(crate) fn log(id: &str, at: i64) -> Log {
+    let header = LogHeader {
+        log_id: id.into(),
+        format: "test".into(),
+        run_key: format!("R{id}"),
+        task_id: None,
+        status: RunStatus::Completed,
+        created_at: Timestamp::from_millis(at * 1000),
+        started_at: Some(Timestamp::from_millis(at * 1000 + 1)),
+        completed_at: Some(Timestamp::from_millis(at * 1000 + 500)),
+        git: None,
+        round: None,
+        evaluations: vec![evaluation("e")],
+        arms: vec![arm("m")],
+        invalidated: false,
+        error: None,
+        tags: vec![],
+        metadata: BTreeMap::new(),
+        metrics: vec![ReportedMetric { scorer: "s".into(), name: "s".into(), reducer: None, metric: "mean".into(), value: Some(0.5) }],
+    };
+    let file = FileStamp { path: format!("{id}.json"), size: 10, mtime_ns: at, digest: format!("d-{id}"), source: Some("logs".into()) };
+    Log { file, kind: Kind::Recorded, header, pinned: false, ancestors: vec![], attempts: vec![] }
+}
+
+/// An evaluation of which nothing but the id is known.
+pub(crate) fn evaluation(id: &str) -> EvaluationInfo {
+    EvaluationInfo { id: id.into(), ..EvaluationInfo::default() }
+}
+
+/// An arm with one factor.
+pub(crate) fn arm(name: &str) -> ArmInfo {
+    ArmInfo { name: name.into(), role: None, factors: BTreeMap::from([("model".to_owned(), name.to_owned())]) }
+}
+
+/// An attempt at `case` of `e` by `m`.
+pub(crate) fn attempt(case: &str, outcome: Outcome) -> Attempt {
+    Attempt {
+        evaluation: "e".into(),
+        arm: "m".into(),
+        case: case.into(),
+        epoch: 1,
+        uuid: None,
+        outcome,
+        score: (outcome == Outcome::Pass).then_some(1.0),
+        checks: vec![Check {
+            name: "match".into(),
+            kind: "score".into(),
+            passed: match outcome {
+                Outcome::Pass => Some(true),
+                Outcome::Fail => Some(false),
+                _ => None,
+            },
+            value: Some(0.25),
+            label: Some("C".into()),
+            answer: None,
+            reason: (outcome == Outcome::Fail).then(|| format!("expected 4 got {case}")),
+        }],
+        usage: Usage { input_tokens: Some(3), total_tokens: Some(u64::from(u32::MAX) * 2), ..Usage::default() },
+        cost_usd: Some(0.125),
+        duration_ms: Some(1500),
+        working_ms: Some(1000),
+        started_at: Some(Timestamp::from_millis(77)),
+        error: (outcome == Outcome::InfraError).then(|| "connection 17 reset".to_owned()),
+        limit: None,
+        retries: 1,
+        input: Some("in".into()),
+        target: Some("out".into()),
+        output: Some("said".into()),
+        transcript: transcript::Packed::default(),
+    }
+}
+
+use crate::transcript;
+
+impl Log {
+    /// With these attempts.
+    #[must_use]
+    pub(crate) fn with(mut self, attempts: impl IntoIterator<Item = Attempt>) -> Self {
+        self.attempts.extend(attempts.into_iter().map(Ok));
+        self
+    }
+
+    /// Of this run.
+    #[must_use]
+    pub(crate) fn run(mut self, key: &str) -> Self {
+        self.header.run_key = key.into();
+        self
+    }
+
+    /// Of this task.
+    #[must_use]
+    pub(crate) fn task(mut self, task: &str) -> Self {
+        self.header.task_id = Some(task.into());
+        self
+    }
+
+    /// With one evaluation and all attempts of it.
+    #[must_use]
+    pub(crate) fn of(mut self, info: EvaluationInfo) -> Self {
+        for attempt in self.attempts.iter_mut().flatten() {
+            attempt.evaluation.clone_from(&info.id);
+        }
+        self.header.evaluations = vec![info];
+        self
+    }
+
+    /// By one arm.
+    #[must_use]
+    pub(crate) fn by(mut self, name: &str) -> Self {
+        for attempt in self.attempts.iter_mut().flatten() {
+            attempt.arm = name.into();
+        }
+        self.header.arms = vec![arm(name)];
+        self
+    }
+
+    /// In the file `path` with the content `digest`.
+    #[must_use]
+    pub(crate) fn file(mut self, path: &str, digest: &str) -> Self {
+        self.file.path = path.into();
+        self.file.digest = digest.into();
+        self
+    }
+
+    /// As a change.
+    pub(crate) fn put(&self, store: &dyn Store) -> Result<Applied> {
+        let mut attempts = self.attempts.iter().cloned();
+        store.apply(Change::Log(LogChange {
+            file: self.file.clone(),
+            kind: self.kind,
+            header: self.header.clone(),
+            pinned: self.pinned,
+            ancestors: self.ancestors.clone(),
+            attempts: &mut attempts,
+        }))
+    }
+}
+
+use Outcome::{Cancelled, Fail, InfraError, Pass, Unscored};
+
+fn run_ids(store: &dyn Store) -> Vec<String> {
+    let query = RunQuery { limit: 100, ..RunQuery::default() };
+    store.runs(&query).unwrap().0.into_iter().map(|run| run.run_id).collect()
+}
+
+fn keys(store: &dyn Store, run: &str) -> Vec<String> {
+    store.attempts(run, &AttemptQuery::default()).unwrap().into_iter().map(|row| row.key).collect()
+}
+
+fn cells(store: &dyn Store, runs: &[&str], grain: Grain) -> Vec<Cell> {
+    store.cells(&CellQuery { runs: runs.iter().map(|run| (*run).to_owned()).collect(), grain, ..CellQuery::default() }).unwrap()
+}
+
+fn counts(passed: u32, failed: u32, infra: u32, unscored: u32, missing: u32) -> Counts {
+    Counts { passed, failed, infra, unscored, missing }
+}
+
+fn key(evaluation: &str, case: Option<&str>, arm: &str) -> CellKey {
+    CellKey { evaluation: evaluation.into(), case: case.map(Into::into), arm: arm.into() }
+}
+
+fn point(run: &str, at: i64) -> RunPoint {
+    RunPoint { run_id: run.into(), created_at: Timestamp::from_millis(at * 1000) }
+}
+
+pub(crate) fn an_empty_store_answers_everything(store: &dyn Store) {
+    assert_eq!(store.generation().unwrap(), 0);
+    assert_eq!(store.files(None).unwrap(), []);
+    assert_eq!(store.declared().unwrap(), Declared::default());
+    assert_eq!(store.runs(&RunQuery { limit: 5, ..RunQuery::default() }).unwrap(), (vec![], 0));
+    assert_eq!(store.select(&Selector::Latest(0), 1).unwrap(), []);
+    assert!(store.arms(&["R".into()]).unwrap().is_empty());
+    assert_eq!(store.evaluations("R").unwrap(), []);
+    assert!(store.ancestors("R").unwrap().is_empty());
+    assert_eq!(cells(store, &["R"], Grain::Case), []);
+    assert_eq!(store.streaks(&point("R", 0), Grain::Evaluation, &[key("e", None, "m")]).unwrap(), [Streak::default()]);
+    assert_eq!(store.attempts("R", &AttemptQuery::default()).unwrap(), []);
+    assert_eq!(store.find_attempts("R", "e#1").unwrap(), []);
+    assert_eq!(store.causes("R", None).unwrap(), []);
+    assert_eq!(store.transcript("R", "e#1", 0, 9).unwrap(), None);
+}
+
+pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
+    let log = log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError)]);
+    let applied = log.put(store).unwrap();
+    let expected = Applied { changed: true, run_id: Some("Ra".into()), attempts: 3, counts: counts(1, 1, 1, 0, 0), copy_of: None };
+    assert_eq!(applied, expected);
+    assert_eq!(store.generation().unwrap(), 1);
+    assert_eq!(store.files(Some("logs")).unwrap(), [FileRow { stamp: log.file.clone(), state: FileState::Log("a".into()) }]);
+    assert_eq!(store.files(Some("other")).unwrap(), []);
+    assert_eq!(keys(store, "Ra"), ["e/1#1", "e/2#1", "e/3#1"]);
+    let row = store.attempts("Ra", &AttemptQuery { checks: true, ..AttemptQuery::default() }).unwrap().remove(1);
+    let original = attempt("2", Fail);
+    let expected = AttemptRow {
+        key: "e/2#1".into(),
+        evaluation: "e".into(),
+        case: "2".into(),
+        arm: "m".into(),
+        n: 1,
+        outcome: Fail,
+        score: None,
+        checks: original.checks,
+        usage: original.usage,
+        cost_usd: Some(0.125),
+        duration_ms: Some(1500),
+        started_at: Some(Timestamp::from_millis(77)),
+        error: None,
+        limit: None,
+        retries: 1,
+        lines: 0,
+    };
+    assert_eq!(row, expected);
+    let evaluation_cells = cells(store, &["Ra"], Grain::Evaluation);
+    let expected = Cell {
+        key: key("e", None, "m"),
+        run_id: "Ra".into(),
+        counts: counts(1, 1, 1, 0, 0),
+        threshold: None,
+        several_cases: true,
+        declared: false,
+        verdict: Verdict::Mixed,
+    };
+    assert_eq!(evaluation_cells, [expected]);
+    let verdicts: Vec<Verdict> = cells(store, &["Ra"], Grain::Case).into_iter().map(|cell| cell.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::InfraError]);
+}
+
+pub(crate) fn a_run_says_what_its_logs_say(store: &dyn Store) {
+    let git = Git { sha: Some("703F368".into()), branch: Some("main".into()), dirty: Some(false) };
+    let mut first = log("a", 1).run("R").with([attempt("1", Pass)]);
+    first.header.git = Some(git.clone());
+    first.ancestors = vec!["b1".into(), "b2".into()];
+    first.header.evaluations = vec![EvaluationInfo { family: Some("f".into()), dataset_cases: Some(4), ..evaluation("e") }];
+    let mut second = log("b", 2).run("R").with([attempt("1", Pass)]).of(evaluation("f")).by("n");
+    second.header.round = Some("night".into());
+    second.kind = Kind::Scratch;
+    second.header.completed_at = None;
+    second.put(store).unwrap();
+    assert_eq!(store.select(&Selector::Id("R"), 1).unwrap()[0].kind, Kind::Scratch);
+    first.put(store).unwrap();
+    let run = store.select(&Selector::Id("R"), 1).unwrap().remove(0);
+    let expected = Run {
+        run_id: "R".into(),
+        number: 1,
+        kind: Kind::Recorded,
+        status: RunStatus::Completed,
+        created_at: Timestamp::from_millis(1000),
+        started_at: Some(Timestamp::from_millis(1001)),
+        completed_at: None,
+        git: Some(git),
+        round: Some("night".into()),
+        counts: counts(2, 0, 0, 0, 0),
+    };
+    assert_eq!(run, expected);
+    assert_eq!(store.ancestors("R").unwrap(), ["b1", "b2"]);
+    assert_eq!(store.arms(&["R".into()]).unwrap()["R"], [RunArm { info: arm("m") }, RunArm { info: arm("n") }]);
+    let evaluations = store.evaluations("R").unwrap();
+    assert_eq!(evaluations.iter().map(|row| (row.number, row.info.id.as_str())).collect::<Vec<_>>(), [(2, "e"), (1, "f")]);
+    assert_eq!((evaluations[0].info.family.as_deref(), evaluations[0].info.dataset_cases), (Some("f"), Some(4)));
+    let cells = cells(store, &["R"], Grain::Evaluation);
+    assert_eq!((cells[0].several_cases, cells[0].threshold), (true, None));
+    assert_eq!((cells[1].several_cases, cells[1].threshold, cells[1].declared), (false, Some(1.0), false));
+}
+
+pub(crate) fn the_same_file_again_changes_nothing(store: &dyn Store) {
+    let mut log = log("a", 1).with([attempt("1", Pass)]);
+    log.put(store).unwrap();
+    log.file.mtime_ns = 99;
+    let again = log.put(store).unwrap();
+    assert_eq!(again, Applied { run_id: Some("Ra".into()), ..Applied::default() });
+    assert_eq!(store.generation().unwrap(), 1);
+    assert_eq!(store.files(None).unwrap()[0].stamp.mtime_ns, 99);
+    // The same bytes for another run are another matter.
+    log.pinned = true;
+    assert_eq!(log.clone().run("CI").put(store).unwrap().run_id.as_deref(), Some("CI"));
+    assert_eq!(run_ids(store), ["CI"]);
+}
+
+pub(crate) fn a_changed_file_replaces_what_it_held(store: &dyn Store) {
+    log("a", 1).with([attempt("1", Pass), attempt("2", Pass)]).put(store).unwrap();
+    let number = store.select(&Selector::Id("Ra"), 1).unwrap()[0].number;
+    log("a", 1).file("a.json", "d2").with([attempt("1", Fail)]).put(store).unwrap();
+    assert_eq!(keys(store, "Ra"), ["e/1#1"]);
+    assert_eq!(store.select(&Selector::Id("Ra"), 1).unwrap()[0].number, number);
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].counts, counts(0, 1, 0, 0, 0));
+    log("b", 2).file("a.json", "d3").with([attempt("1", Pass)]).put(store).unwrap();
+    assert_eq!(run_ids(store), ["Rb"]);
+    assert_eq!(store.generation().unwrap(), 3);
+}
+
+pub(crate) fn the_better_copy_counts(store: &dyn Store) {
+    let long = log("a", 1).with([attempt("1", Pass), attempt("2", Pass)]);
+    let short = log("a", 1).file("copy.json", "d2").with([attempt("1", Fail)]);
+    short.put(store).unwrap();
+    assert_eq!(long.put(store).unwrap().copy_of, None);
+    assert_eq!(keys(store, "Ra").len(), 2);
+    let states = |store: &dyn Store| store.files(None).unwrap().into_iter().map(|row| row.state).collect::<Vec<_>>();
+    assert_eq!(states(store), [FileState::Log("a".into()), FileState::CopyOf("a.json".into())]);
+    let generation = store.generation().unwrap();
+    let again = short.put(store).unwrap();
+    assert_eq!((again.changed, again.copy_of.as_deref(), again.run_id.as_deref()), (false, Some("a.json"), Some("Ra")));
+    let third = log("a", 1).file("z.json", "d3").with([attempt("1", Fail)]).put(store).unwrap();
+    assert_eq!((third.changed, third.copy_of.as_deref(), third.attempts), (true, Some("a.json"), 0));
+    assert_eq!(store.generation().unwrap(), generation + 1);
+    // A better third one takes over, and the others are copies of it.
+    log("a", 1).file("b.json", "d4").with(["1", "2", "3"].map(|case| attempt(case, Pass))).put(store).unwrap();
+    let copy = FileState::CopyOf("b.json".into());
+    assert_eq!(states(store), [copy.clone(), FileState::Log("a".into()), copy.clone(), copy]);
+    assert_eq!(keys(store, "Ra").len(), 3);
+    assert_eq!(run_ids(store).len(), 1);
+}
+
+pub(crate) fn copies_are_forgotten_with_their_winner(store: &dyn Store) {
+    let long = log("a", 1).with([attempt("1", Pass), attempt("2", Pass)]);
+    let short = log("a", 1).file("copy.json", "d2").with([attempt("1", Fail)]);
+    long.put(store).unwrap();
+    short.put(store).unwrap();
+    store.apply(Change::Vanished { paths: vec!["a.json".into()] }).unwrap();
+    assert_eq!((store.files(None).unwrap(), run_ids(store)), (vec![], vec![]));
+    short.put(store).unwrap();
+    assert_eq!(keys(store, "Ra"), ["e/1#1"]);
+    // Back again; then it shrinks below its copy, which is to be read again.
+    long.put(store).unwrap();
+    log("a", 1).file("a.json", "d5").put(store).unwrap();
+    assert_eq!(store.files(None).unwrap().len(), 1);
+    short.put(store).unwrap();
+    assert_eq!(keys(store, "Ra"), ["e/1#1"]);
+    // The winner becomes another log.
+    log("b", 1).file("copy.json", "d6").put(store).unwrap();
+    assert_eq!(store.files(None).unwrap().len(), 1);
+}
+
+pub(crate) fn a_retry_joins_its_run_and_replaces_attempts(store: &dyn Store) {
+    let uuid = |mut attempt: Attempt, uuid: &str| {
+        attempt.uuid = Some(uuid.into());
+        attempt
+    };
+    let first = log("a", 1).task("t").with([uuid(attempt("1", Pass), "x"), uuid(attempt("2", InfraError), "y")]);
+    let retry = log("b", 2).task("t").with([uuid(attempt("1", Pass), "x"), uuid(attempt("2", Fail), "z"), uuid(attempt("3", Pass), "w")]);
+    retry.put(store).unwrap();
+    assert_eq!(run_ids(store), ["Rb"]);
+    assert_eq!(first.put(store).unwrap().run_id.as_deref(), Some("Ra"));
+    assert_eq!(run_ids(store), ["Ra"]);
+    assert_eq!(keys(store, "Ra"), ["e/1#1", "e/2#1", "e/3#1"]);
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].counts, counts(2, 1, 0, 0, 0));
+    store.apply(Change::Vanished { paths: vec!["a.json".into()] }).unwrap();
+    assert_eq!(run_ids(store), ["Rb"]);
+    assert_eq!(keys(store, "Rb").len(), 3);
+}
+
+pub(crate) fn a_pinned_log_does_not_move(store: &dyn Store) {
+    log("a", 1).task("t").with([attempt("1", Pass)]).put(store).unwrap();
+    let mut pinned = log("b", 2).task("t").run("CI").with([attempt("1", Fail)]);
+    pinned.pinned = true;
+    pinned.put(store).unwrap();
+    assert_eq!(run_ids(store), ["CI", "Ra"]);
+}
+
+pub(crate) fn an_error_in_the_middle_keeps_nothing(store: &dyn Store) {
+    let good = log("a", 1).with([attempt("1", Pass)]);
+    good.put(store).unwrap();
+    let mut bad = log("a", 1).file("a.json", "d2").with([attempt("1", Fail), attempt("2", Fail)]);
+    bad.attempts.push(Err("sample 3 is no JSON".into()));
+    let error = bad.put(store).unwrap_err();
+    assert!(matches!(&error, Error::Import(text) if text == "sample 3 is no JSON"), "{error:?}");
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].counts, counts(1, 0, 0, 0, 0));
+    assert_eq!(store.files(None).unwrap()[0].stamp, good.file);
+    assert_eq!(store.generation().unwrap(), 1);
+}
+
+pub(crate) fn vanished_files_leave(store: &dyn Store) {
+    log("a", 1).with([attempt("1", Pass)]).put(store).unwrap();
+    log("b", 2).with([attempt("1", Pass)]).put(store).unwrap();
+    let gone = store.apply(Change::Vanished { paths: vec!["a.json".into(), "never.json".into()] }).unwrap();
+    assert!(gone.changed);
+    assert_eq!(run_ids(store), ["Rb"]);
+    assert_eq!((keys(store, "Ra").len(), cells(store, &["Ra"], Grain::Case).len(), store.arms(&["Ra".into()]).unwrap().len()), (0, 0, 0));
+    assert!(!store.apply(Change::Vanished { paths: vec!["a.json".into()] }).unwrap().changed);
+    assert_eq!(store.generation().unwrap(), 3);
+}
+
+pub(crate) fn skipped_files_are_remembered(store: &dyn Store) {
+    let log = log("a", 1).with([attempt("1", Pass)]);
+    log.put(store).unwrap();
+    let file = FileStamp { digest: "d2".into(), ..log.file.clone() };
+    let skip = |broken| Change::Skipped { file: file.clone(), broken, reason: "cut short".into() };
+    assert!(store.apply(skip(true)).unwrap().changed);
+    assert_eq!(store.files(None).unwrap(), [FileRow { stamp: file.clone(), state: FileState::Broken("cut short".into()) }]);
+    assert!(run_ids(store).is_empty());
+    assert!(!store.apply(skip(true)).unwrap().changed);
+    assert!(store.apply(skip(false)).unwrap().changed);
+    log.file("a.json", "d2").put(store).unwrap();
+    assert_eq!(run_ids(store), ["Ra"]);
+}
+
+pub(crate) fn planned_attempts_without_a_record_are_missing(store: &dyn Store) {
+    let planned = |count| EvaluationInfo { planned: Some(count), ..evaluation("e") };
+    log("a", 1).task("t").with([attempt("1", Pass), attempt("2", Cancelled)]).of(planned(5)).put(store).unwrap();
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].counts, counts(1, 0, 0, 0, 4));
+    let by_case: Vec<Counts> = cells(store, &["Ra"], Grain::Case).into_iter().map(|cell| cell.counts).collect();
+    assert_eq!(by_case, [counts(1, 0, 0, 0, 0), counts(0, 0, 0, 0, 1)]);
+    // The retry planned three; two of the first log stand.
+    log("b", 2).task("t").with([attempt("3", Pass)]).of(planned(3)).put(store).unwrap();
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].counts, counts(2, 0, 0, 0, 1));
+    // A log that died at once has a cell all the same, and the run counts it.
+    log("c", 3).of(planned(2)).put(store).unwrap();
+    assert_eq!(cells(store, &["Rc"], Grain::Evaluation)[0].counts, counts(0, 0, 0, 0, 2));
+    assert_eq!(store.select(&Selector::Id("Rc"), 1).unwrap()[0].counts, counts(0, 0, 0, 0, 2));
+}
+
+fn threshold(id: &str, threshold: f64) -> Declared {
+    let rule = EvaluationRule { id: id.into(), threshold: Some(threshold), family: Some("fam".into()) };
+    Declared { evaluation: vec![rule], ..Declared::default() }
+}
+
+pub(crate) fn declared_thresholds_judge_anew(store: &dyn Store) {
+    log("a", 1).with([attempt("1", Pass), attempt("2", Fail)]).put(store).unwrap();
+    let declared = threshold("e*", 0.5);
+    assert!(store.apply(Change::Declared(declared.clone())).unwrap().changed);
+    assert!(!store.apply(Change::Declared(declared.clone())).unwrap().changed);
+    assert_eq!(store.declared().unwrap(), declared);
+    let cell = cells(store, &["Ra"], Grain::Evaluation).remove(0);
+    assert_eq!((cell.verdict, cell.threshold, cell.declared), (Verdict::Pass, Some(0.5), true));
+    let info = store.evaluations("Ra").unwrap().remove(0).info;
+    assert_eq!((info.threshold, info.family.as_deref()), (Some(0.5), Some("fam")));
+    // The project's word goes before the log's.
+    log("b", 2)
+        .with([attempt("1", Pass), attempt("2", Fail)])
+        .of(EvaluationInfo { threshold: Some(0.9), ..evaluation("e") })
+        .put(store)
+        .unwrap();
+    assert_eq!(cells(store, &["Rb"], Grain::Evaluation)[0].verdict, Verdict::Pass);
+    store.apply(Change::Declared(Declared::default())).unwrap();
+    assert_eq!(cells(store, &["Rb"], Grain::Evaluation)[0].verdict, Verdict::Fail);
+    assert_eq!(cells(store, &["Ra"], Grain::Evaluation)[0].verdict, Verdict::Mixed);
+}
+
+pub(crate) fn declared_arms_rename_and_merge(store: &dyn Store) {
+    log("a", 1).run("R").by("openai/x").with([attempt("1", Pass)]).by("openai/x").put(store).unwrap();
+    log("b", 2).run("R").with([attempt("1", Fail)]).by("openai/y").put(store).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1@openai/x#1", "e/1@openai/y#1"]);
+    let rule = ArmRule { matches: "openai/*".into(), name: Some("base".into()), role: Some(crate::domain::declared::Role::Control) };
+    store.apply(Change::Declared(Declared { arm: vec![rule], ..Declared::default() })).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1#1", "e/1#2"]);
+    let info = ArmInfo { name: "base".into(), role: Some("control".into()), ..arm("openai/y") };
+    assert_eq!(store.arms(&["R".into()]).unwrap()["R"], [RunArm { info }]);
+    assert_eq!(cells(store, &["R"], Grain::Evaluation)[0].key, key("e", None, "base"));
+    // Named on the way in, too.
+    log("c", 3).with([attempt("1", Pass)]).by("openai/z").put(store).unwrap();
+    assert_eq!(cells(store, &["Rc"], Grain::Evaluation)[0].key.arm, "base");
+    store.apply(Change::Declared(Declared::default())).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1@openai/x#1", "e/1@openai/y#1"]);
+    assert_eq!(cells(store, &["Rc"], Grain::Evaluation)[0].key.arm, "openai/z");
+}
+
+pub(crate) fn runs_are_filtered_and_paged(store: &dyn Store) {
+    for (id, at, status, evaluation_id) in [
+        ("a", 1, RunStatus::Completed, "Straße"),
+        ("b", 2, RunStatus::Failed, "math"),
+        ("c", 2, RunStatus::Completed, "math"),
+        ("d", 3, RunStatus::Completed, "STRASSE"),
+    ] {
+        let mut log = log(id, at).with([attempt("1", Pass)]).of(evaluation(evaluation_id));
+        log.header.status = status;
+        log.header.round = (id < "c").then(|| "night".to_owned());
+        log.header.git = Some(Git { sha: Some(format!("{id}{id}{id}{id}F0")), branch: None, dirty: None });
+        log.kind = if id == "d" { Kind::Scratch } else { Kind::Recorded };
+        log.put(store).unwrap();
+    }
+    let ids = |query: RunQuery| {
+        let (runs, total) = store.runs(&query).unwrap();
+        (runs.into_iter().map(|run| run.run_id).collect::<Vec<_>>().join(" "), total)
+    };
+    let all = RunQuery { limit: 9, ..RunQuery::default() };
+    assert_eq!(ids(all.clone()), ("Rd Rc Rb Ra".into(), 4));
+    assert_eq!(ids(RunQuery { limit: 2, ..all.clone() }), ("Rd Rc".into(), 4));
+    assert_eq!(ids(RunQuery { limit: 2, before: Some(point("Rc", 2)), ..all.clone() }), ("Rb Ra".into(), 4));
+    assert_eq!(ids(RunQuery { limit: 0, ..all.clone() }), (String::new(), 4));
+    assert_eq!(ids(RunQuery { kind: Some(Kind::Scratch), ..all.clone() }), ("Rd".into(), 1));
+    assert_eq!(ids(RunQuery { status: Some(RunStatus::Failed), ..all.clone() }), ("Rb".into(), 1));
+    assert_eq!(ids(RunQuery { round: Some("night".into()), ..all.clone() }), ("Rb Ra".into(), 2));
+    assert_eq!(ids(RunQuery { since: Some(Timestamp::from_millis(2000)), ..all.clone() }), ("Rd Rc Rb".into(), 3));
+    assert_eq!(ids(RunQuery { evaluation_contains: Some("RAß".into()), ..all.clone() }), ("Ra".into(), 1));
+    assert_eq!(ids(RunQuery { evaluation_contains: Some("Ma".into()), limit: 1, ..all.clone() }), ("Rc".into(), 2));
+    assert_eq!(ids(RunQuery { evaluation_contains: Some("none".into()), ..all.clone() }), (String::new(), 0));
+    let shas = |shas: &[&str]| RunQuery { shas: Some(shas.iter().map(|sha| (*sha).to_owned()).collect()), ..all.clone() };
+    assert_eq!(ids(shas(&["aaaaf0123456", "BBBB", "ccc"])), ("Rb Ra".into(), 2));
+    assert_eq!(ids(shas(&[])), (String::new(), 0));
+}
+
+pub(crate) fn references_select_runs(store: &dyn Store) {
+    for (id, at) in [("a1", 1), ("a2", 3), ("b", 2), ("a", 2)] {
+        let mut log = log(id, at);
+        log.header.git = Some(Git { sha: Some(if id == "b" { "ABCDEF12" } else { "abcd0000" }.into()), branch: None, dirty: None });
+        log.put(store).unwrap();
+    }
+    let ids = |selector, limit| store.select(&selector, limit).unwrap().into_iter().map(|run| run.run_id).collect::<Vec<_>>().join(" ");
+    assert_eq!(ids(Selector::Latest(0), 9), "Ra2");
+    assert_eq!(ids(Selector::Latest(1), 9), "Rb");
+    assert_eq!(ids(Selector::Latest(4), 9), "");
+    assert_eq!(ids(Selector::Id("Ra"), 9), "Ra");
+    assert_eq!(ids(Selector::Id("ra"), 9), "");
+    assert_eq!(ids(Selector::IdPrefix("Ra"), 9), "Ra2 Ra Ra1");
+    assert_eq!(ids(Selector::IdPrefix("Ra"), 2), "Ra2 Ra");
+    assert_eq!(ids(Selector::IdPrefix("R%"), 2), "");
+    assert_eq!(ids(Selector::ShaPrefix("abcd"), 9), "Ra2 Rb Ra Ra1");
+    assert_eq!(ids(Selector::ShaPrefix("abcde"), 9), "Rb");
+}
+
+pub(crate) fn cells_are_read_in_order(store: &dyn Store) {
+    for (id, at) in [("a", 1), ("b", 2)] {
+        log(id, at)
+            .with([Attempt { evaluation: "z".into(), ..attempt("1", Pass) }, attempt("é", Fail), attempt("b", Pass)])
+            .with([Attempt { arm: "a".into(), ..attempt("b", Pass) }])
+            .put(store)
+            .unwrap();
+    }
+    let show = |cells: Vec<Cell>| {
+        let shown =
+            |cell: Cell| format!("{}/{}@{}:{}", cell.key.evaluation, cell.key.case.unwrap_or("-".into()), cell.key.arm, cell.run_id);
+        cells.into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let at_evaluations = show(cells(store, &["Rb", "Ra", "Rb", "none"], Grain::Evaluation));
+    assert_eq!(at_evaluations, "e/-@a:Rb e/-@a:Ra e/-@m:Rb e/-@m:Ra z/-@m:Rb z/-@m:Ra");
+    assert_eq!(show(cells(store, &["Ra"], Grain::Case)), "e/b@a:Ra e/b@m:Ra e/é@m:Ra z/1@m:Ra");
+    let query = CellQuery { runs: vec!["Ra".into()], ..CellQuery::default() };
+    let read = |query: CellQuery| show(store.cells(&query).unwrap());
+    assert_eq!(read(CellQuery { evaluation_contains: Some("Z".into()), ..query.clone() }), "z/-@m:Ra");
+    assert_eq!(read(CellQuery { evaluation: Some("e".into()), ..query.clone() }), "e/-@a:Ra e/-@m:Ra");
+    assert_eq!(read(CellQuery { evaluation: Some("E".into()), ..query.clone() }), "");
+    assert_eq!(read(CellQuery { failing: true, ..query.clone() }), "e/-@m:Ra");
+    assert_eq!(read(CellQuery { failing: true, grain: Grain::Case, ..query }), "e/é@m:Ra");
+}
+
+/// Runs R1.. at the seconds 1.., of one case with these outcomes.
+fn story(store: &dyn Store, outcomes: &[Outcome]) {
+    for (at, outcome) in (1..).zip(outcomes) {
+        log(&at.to_string(), at).with([attempt("1", *outcome)]).put(store).unwrap();
+    }
+}
+
+pub(crate) fn points_pick_the_right_cell(store: &dyn Store) {
+    story(store, &[Pass, Fail, InfraError]);
+    let mut scratch = log("9", 9).with([attempt("1", Pass)]);
+    scratch.kind = Kind::Scratch;
+    scratch.put(store).unwrap();
+    let mut running = log("4", 4).with([attempt("1", Pass)]);
+    running.header.status = RunStatus::Running;
+    running.put(store).unwrap();
+    log("x", 1).with([attempt("1", Pass)]).of(evaluation("other")).put(store).unwrap();
+    let query =
+        PointQuery { evaluation_contains: None, keys: None, grain: Grain::Evaluation, counted: false, statuses: &[], pick: Pick::Newest };
+    let read = |query: PointQuery<'_>| {
+        let shown = |point: Point| format!("{}:{}", point.cell.key.evaluation, point.run.run_id);
+        store.points(&query).unwrap().into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let ended = [RunStatus::Completed, RunStatus::Failed];
+    assert_eq!(read(query.clone()), "e:R4 other:Rx");
+    assert_eq!(read(PointQuery { evaluation_contains: Some("E"), ..query.clone() }), "e:R4 other:Rx");
+    assert_eq!(read(PointQuery { evaluation_contains: Some("OTH"), ..query.clone() }), "other:Rx");
+    assert_eq!(read(PointQuery { statuses: &ended, ..query.clone() }), "e:R3 other:Rx");
+    assert_eq!(read(PointQuery { statuses: &ended, counted: true, ..query.clone() }), "e:R2 other:Rx");
+    assert_eq!(read(PointQuery { pick: Pick::NewestUpTo(Timestamp::from_millis(1000)), ..query.clone() }), "e:R1 other:Rx");
+    assert_eq!(read(PointQuery { pick: Pick::OldestAfter(Timestamp::from_millis(1000)), ..query.clone() }), "e:R2");
+    let keys =
+        [key("e", Some("1"), "m"), key("e", Some("1"), "m"), key("e", Some("2"), "m"), key("e", None, "m"), key("x", Some("1"), "m")];
+    assert_eq!(read(PointQuery { keys: Some(&keys), grain: Grain::Case, ..query.clone() }), "e:R4");
+    assert_eq!(read(PointQuery { keys: Some(&keys), ..query.clone() }), "e:R4");
+    assert_eq!(read(PointQuery { keys: Some(&[]), ..query.clone() }), "");
+    let point = store.points(&PointQuery { keys: Some(&keys), grain: Grain::Case, ..query }).unwrap().remove(0);
+    assert_eq!(vec![point.cell], cells(store, &["R4"], Grain::Case));
+}
+
+pub(crate) fn streaks_tell_the_story(store: &dyn Store) {
+    story(store, &[Fail, Pass, Fail, InfraError, Fail, Fail, Pass, Pass]);
+    let streak = |run: &str, at| {
+        let key = key("e", Some("1"), "m");
+        let streak = store.streaks(&point(run, at), Grain::Case, &[key]).unwrap().remove(0);
+        let by_evaluation = store.streaks(&point(run, at), Grain::Evaluation, &[self::key("e", None, "m")]).unwrap().remove(0);
+        assert_eq!(streak, by_evaluation);
+        streak
+    };
+    let run = |at: i64| Some(point(&format!("R{at}"), at));
+    assert_eq!(streak("R1", 1), Streak { verdict_since: run(1), ..Streak::default() });
+    let six = Streak {
+        previous: run(5).map(|run| (Verdict::Fail, run)),
+        last_pass: run(2),
+        failing_since: run(3),
+        failed_before: true,
+        verdict_since: run(3),
+    };
+    assert_eq!(streak("R6", 6), six);
+    assert_eq!(streak("R8", 8).verdict_since, run(7));
+    assert_eq!(streak("R8", 8).failing_since, None);
+    assert_eq!(streak("R4", 4).verdict_since, run(4));
+    assert_eq!(streak("R2", 2).failing_since, run(1));
+    // A run that holds no such cell, or is none at all.
+    assert_eq!(streak("Never", 7).verdict_since, None);
+    assert_eq!(streak("Never", 7).previous, run(6).map(|run| (Verdict::Fail, run)));
+}
+
+pub(crate) fn attempts_are_filtered(store: &dyn Store) {
+    log("a", 1)
+        .with([
+            attempt("1", Pass),
+            attempt("1", Fail),
+            attempt("2", InfraError),
+            Attempt { evaluation: "f".into(), ..attempt("", Unscored) },
+        ])
+        .put(store)
+        .unwrap();
+    let read = |query: AttemptQuery<'_>| store.attempts("Ra", &query).unwrap().into_iter().map(|row| row.key).collect::<Vec<_>>().join(" ");
+    assert_eq!(read(AttemptQuery::default()), "e/1#1 e/1#2 e/2#1 f#1");
+    assert_eq!(read(AttemptQuery { outcomes: &[Fail, Unscored], ..AttemptQuery::default() }), "e/1#2 f#1");
+    assert_eq!(read(AttemptQuery { evaluation_contains: Some("F"), ..AttemptQuery::default() }), "f#1");
+    let keys = [key("e", Some("2"), "m"), key("f", None, "m"), key("f", Some(""), "m"), key("e", Some("2"), "other")];
+    assert_eq!(read(AttemptQuery { keys: Some(&keys), ..AttemptQuery::default() }), "e/2#1 f#1");
+    assert_eq!(read(AttemptQuery { keys: Some(&keys), outcomes: &[Pass], ..AttemptQuery::default() }), "");
+    assert_eq!(read(AttemptQuery { keys: Some(&keys), evaluation_contains: Some("e"), ..AttemptQuery::default() }), "e/2#1");
+    assert!(store.attempts("Ra", &AttemptQuery::default()).unwrap()[0].checks.is_empty());
+}
+
+pub(crate) fn attempts_are_found_by_name(store: &dyn Store) {
+    let cases = ["1", "2", "3", "4", "5", "6", "7"].map(|case| attempt(case, Pass));
+    log("a", 1).with(cases).with([attempt("2", Fail), Attempt { evaluation: "f#x".into(), ..attempt("1", Pass) }]).put(store).unwrap();
+    let find = |name: &str| store.find_attempts("Ra", name).unwrap().into_iter().map(|row| row.key).collect::<Vec<_>>().join(" ");
+    assert_eq!(find("e/2#2"), "e/2#2");
+    assert_eq!(find("e#2"), "e/2#2");
+    assert_eq!(find("e#1"), "e/1#1 e/2#1 e/3#1 e/4#1 e/5#1 e/6#1");
+    assert_eq!(find("f#x#1"), "f%23x/1#1");
+    assert_eq!(find("f%23x#1"), "f%23x/1#1");
+    for nothing in ["e/9#1", "e#0", "e#", "#1", "", "e", "E#1", "e#4294967296", "e#-1"] {
+        assert_eq!(find(nothing), "", "{nothing}");
+    }
+}
+
+pub(crate) fn strange_ids_round_trip(store: &dyn Store) {
+    let ids = ["a/b", "a", "ünï %2F", "x#1@y", "日本/ゴ", "'; DROP", "%_"];
+    let attempts = ids.map(|id| Attempt { evaluation: id.into(), arm: id.into(), ..attempt(if id == "a" { "b" } else { id }, Fail) });
+    let mut caseless = attempts[0].clone();
+    caseless.case = String::new();
+    let mut log = log("a/ü #@%", 1).run("R/ü #@%").with(attempts).with([caseless]);
+    log.header.arms = ids.map(arm).to_vec();
+    log.header.evaluations = ids.map(evaluation).to_vec();
+    log.put(store).unwrap();
+    let run = store.select(&Selector::IdPrefix("R/ü"), 1).unwrap().remove(0).run_id;
+    let rows = store.attempts(&run, &AttemptQuery::default()).unwrap();
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        assert_eq!(store.find_attempts(&run, &row.key).unwrap().len(), 1, "{}", row.key);
+        let key = CellKey { evaluation: row.evaluation.clone(), case: Some(row.case.clone()), arm: row.arm.clone() };
+        let found = store.attempts(&run, &AttemptQuery { keys: Some(std::slice::from_ref(&key)), ..AttemptQuery::default() }).unwrap();
+        assert_eq!(found, [row]);
+    }
+    // `a/b` without a case reads as `a` with case `b` where both have one arm.
+    let twins = [Attempt { evaluation: "a/b".into(), ..attempt("", Pass) }, Attempt { evaluation: "a".into(), ..attempt("b", Fail) }];
+    self::log("t", 2).with(twins).put(store).unwrap();
+    assert_eq!(keys(store, "Rt"), ["a/b#1", "a/b#1~2"]);
+    assert_eq!(store.find_attempts("Rt", "a/b#1").unwrap()[0].outcome, Fail);
+    // It keeps the suffix only as long as the other is there.
+    self::log("t", 2).file("t.json", "d2").with([Attempt { evaluation: "a/b".into(), ..attempt("", Pass) }]).put(store).unwrap();
+    assert_eq!(keys(store, "Rt"), ["a/b#1"]);
+}
+
+pub(crate) fn causes_are_grouped(store: &dyn Store) {
+    log("a", 1)
+        .with([attempt("1", Fail), attempt("22", Fail), attempt("3", InfraError), attempt("4", Pass), attempt("5", Unscored)])
+        .with([Attempt { evaluation: "f".into(), ..attempt("1", Fail) }])
+        .put(store)
+        .unwrap();
+    let causes = store.causes("Ra", None).unwrap();
+    let shown: Vec<_> =
+        causes.iter().map(|cause| (cause.evaluation.as_str(), cause.check.as_deref(), cause.reason.as_str(), cause.attempts)).collect();
+    assert_eq!(shown[0], ("e", Some("match"), "expected # got #", 2));
+    assert!(shown.contains(&("e", None, "connection # reset", 1)) && shown.contains(&("f", Some("match"), "expected # got #", 1)));
+    assert!(causes[1].signature < causes[2].signature);
+    assert_eq!(store.causes("Ra", Some("F")).unwrap().len(), 1);
+}
+
+pub(crate) fn transcripts_are_paged(store: &dyn Store) {
+    let redactor = Redactor::patterns_only();
+    let mut packer = Packer::new(&redactor);
+    (0..1300).for_each(|number| packer.line(&format!("{{\"n\":{number}}}")));
+    let mut long = attempt("1", Pass);
+    long.transcript = packer.finish();
+    log("a", 1).with([long, attempt("2", Pass)]).put(store).unwrap();
+    let page = |offset, limit| store.transcript("Ra", "e/1#1", offset, limit).unwrap().unwrap();
+    assert_eq!(page(510, 4).lines, ["{\"n\":510}", "{\"n\":511}", "{\"n\":512}", "{\"n\":513}"]);
+    assert_eq!((page(1299, 9).lines.len(), page(1299, 9).total), (1, 1300));
+    assert_eq!(page(1300, 9), Lines { total: 1300, lines: vec![] });
+    assert_eq!(page(u64::MAX, u64::MAX), Lines { total: 1300, lines: vec![] });
+    assert_eq!(page(0, u64::MAX).lines.len(), 1300);
+    assert_eq!(page(0, 0).lines.len(), 0);
+    assert_eq!(store.transcript("Ra", "e/2#1", 0, 9).unwrap(), Some(Lines { total: 0, lines: vec![] }));
+    assert_eq!(store.transcript("Ra", "e/3#1", 0, 9).unwrap(), None);
+    assert_eq!(store.attempts("Ra", &AttemptQuery::default()).unwrap()[0].lines, 1300);
+}
+
+pub(crate) fn several_arms_enter_the_key(store: &dyn Store) {
+    log("a", 1).run("R").with([attempt("1", Pass), attempt("1", Pass)]).put(store).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1#1", "e/1#2"]);
+    log("b", 2).run("R").with([attempt("", Pass)]).of(evaluation("f")).by("n@1").put(store).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1@m#1", "e/1@m#2", "f@n%401#1"]);
+    store.apply(Change::Vanished { paths: vec!["b.json".into()] }).unwrap();
+    assert_eq!(keys(store, "R"), ["e/1#1", "e/1#2"]);
+}
+
+pub(crate) fn run_numbers_are_never_reused(store: &dyn Store) {
+    log("a", 1).put(store).unwrap();
+    log("b", 2).put(store).unwrap();
+    store.apply(Change::Vanished { paths: vec!["b.json".into()] }).unwrap();
+    log("c", 3).put(store).unwrap();
+    let numbers: Vec<i64> =
+        store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).unwrap().0.into_iter().map(|run| run.number).collect();
+    assert_eq!(numbers, [3, 1]);
+}

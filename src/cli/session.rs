@@ -1,0 +1,199 @@
+//! An opened project: where it is, its configuration, its store, and how its index is kept fresh.
+//!
+//! Promises: the composition of a local run stands here and nowhere else; every verb opens a project the same way.
+//! Does not: answer anything.
+
+use std::{
+    ffi::OsString,
+    future::Future,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::CliError;
+use crate::{
+    auth::Caller,
+    clock,
+    config::Config,
+    gate::Settings,
+    local::{
+        declared,
+        freshness::{Freshness, Look},
+        git,
+        index::Indexer,
+        report::Report,
+        root::{self, Located},
+        walk::Bounds,
+    },
+    store::{
+        self, Store,
+        sqlite::{Options, Sqlite},
+    },
+    telemetry::redaction::Redactor,
+    tools::render::Style,
+};
+
+/// What the command line says of where to work.
+pub struct Place {
+    /// `--project DIR`.
+    pub project: Option<PathBuf>,
+    /// `--config FILE`.
+    pub config: Option<PathBuf>,
+}
+
+/// An opened project.
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+/// What the index needs, from any thread.
+struct Shared {
+    root: PathBuf,
+    config: Config,
+    store: Arc<dyn Store>,
+    redactor: Redactor,
+    freshness: Freshness,
+}
+
+impl Session {
+    /// Opens the project of `place`, which must be there.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] without a project or with a wrong configuration; [`CliError::Refused`] when the store cannot be opened.
+    pub fn open(place: &Place) -> Result<Self, CliError> {
+        let located = root::locate(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
+        Self::at(&located, place)
+    }
+
+    /// The same, where a directory that is no project becomes one; whether it was made now.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_or_create(place: &Place) -> Result<(Self, bool), CliError> {
+        let located = root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
+        let made = located.how == root::How::Created;
+        Ok((Self::at(&located, place)?, made))
+    }
+
+    fn at(located: &Located, place: &Place) -> Result<Self, CliError> {
+        let config = Config::load(place.config.as_deref(), Some(&located.root)).map_err(|error| CliError::Usage(error.to_string()))?;
+        // A read-only project has it already, or cannot be indexed; opening the store says which.
+        let _ = root::create(&located.root);
+        let store = Sqlite::open(&located.database(), &Caller::local().local_scope(), &options(&config)).map_err(refused)?;
+        let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
+        let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
+        Ok(Self { shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, freshness }) })
+    }
+
+    /// The project's root.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.shared.root
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Calls `with` with an indexer of this project.
+    pub fn indexing<T>(&self, with: impl FnOnce(&Indexer<'_>) -> T) -> T {
+        self.shared.indexing(with)
+    }
+
+    /// What the gate needs to know.
+    #[must_use]
+    pub fn settings(&self, style: Style, audit: bool) -> Settings {
+        let shared = self.shared.clone();
+        Settings {
+            store: shared.store.clone(),
+            limits: shared.config.tool_limits(),
+            call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
+            refresh: Arc::new(move || shared.refresh()),
+            style,
+            audit,
+        }
+    }
+}
+
+impl Shared {
+    fn indexing<T>(&self, with: impl FnOnce(&Indexer<'_>) -> T) -> T {
+        let limits = self.config.import_limits();
+        let index = &self.config.index;
+        let environment: Vec<(OsString, OsString)> =
+            git::ENVIRONMENT.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))).collect();
+        with(&Indexer {
+            bounds: Bounds { files_max: index.walk_files_max, depth_max: index.walk_depth_max },
+            file_bytes_max: self.config.import.file_bytes_max,
+            environment,
+            ..Indexer::new(&self.root, &*self.store, &limits, &self.redactor)
+        })
+    }
+
+    /// Looks at the files when that is due; what is wrong goes to the log, and the answer is given from what is there.
+    fn refresh(&self) {
+        let patience = Duration::from_millis(self.config.index.wait_ms);
+        if let Look::Looked(Err(error)) = self.freshness.look(clock::monotonic(), patience, || self.rescan()) {
+            tracing::warn!(error, "the project's declarations cannot be read; its files were not looked at");
+        }
+    }
+
+    fn rescan(&self) -> Result<(), String> {
+        let declared = declared::read(&self.root).map_err(|error| error.to_string())?;
+        let report = self.indexing(|indexer| indexer.rescan(&declared));
+        log(&report);
+        Ok(())
+    }
+}
+
+fn log(report: &Report) {
+    report.complaints.kept.iter().for_each(|remark| tracing::warn!(complaint = %remark, "a log could not be read whole"));
+    match &report.stopped {
+        // Indexing is simply off there (decision 41).
+        None | Some(store::Error::ReadOnly) => {}
+        Some(error) => tracing::warn!(%error, "the files were not all looked at"),
+    }
+}
+
+fn options(config: &Config) -> Options {
+    let store = &config.store;
+    Options { busy_timeout_ms: store.busy_timeout_ms, readers_max: store.readers_max, cache_kib: store.cache_kib }
+}
+
+fn refused(error: store::Error) -> CliError {
+    if let store::Error::Internal(inner) = &error {
+        tracing::error!(error = inner, "the store cannot be opened");
+    }
+    CliError::Refused(format!("{error} (.runlore/history.db)"))
+}
+
+/// The working directory.
+///
+/// # Errors
+/// [`CliError::Usage`] when it is gone.
+pub fn directory() -> Result<PathBuf, CliError> {
+    std::env::current_dir().map_err(|error| CliError::Usage(format!("the working directory cannot be read: {}", root::reason(&error))))
+}
+
+/// Runs one call to its end.
+///
+/// # Errors
+/// [`CliError::Refused`] when the runtime cannot start.
+pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|error| CliError::Refused(format!("the runtime cannot start: {error}")))?.block_on(work))
+}
+
+/// Runs a server to its end, without waiting for threads that still read (stdin cannot be interrupted).
+///
+/// # Errors
+/// [`CliError::Refused`] when the runtime cannot start.
+pub fn serve<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::Refused(format!("the runtime cannot start: {error}")))?;
+    let ended = runtime.block_on(work);
+    runtime.shutdown_background();
+    Ok(ended)
+}

@@ -1,0 +1,138 @@
+//! The config's documents, written from the rows: `config/default.toml` and `config/reference.md`.
+//!
+//! Promises: a test fails when either file is stale, and writes it where `UPDATE=1` is set; nothing in them is written by hand.
+//! Does not: know the store's tables: their chapters are handed in as [`Chapter`]s.
+
+use super::keys::{Row, SECTIONS, Section, Shape};
+use std::fmt::Write;
+
+/// A part of the reference that something else than the config writes, such as the columns of the open tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chapter {
+    /// Its heading.
+    pub title: String,
+    /// Its text, in Markdown.
+    pub body: String,
+}
+
+/// The text of `config/default.toml`.
+#[must_use]
+pub fn default_toml() -> String {
+    let mut text = String::from(
+        "# Every key with its default. Written from src/config/keys.rs by a test (UPDATE=1): change it there.\n# A project's own .runlore/config.toml needs only the keys that it changes.\n",
+    );
+    for section in SECTIONS {
+        for line in section.about {
+            let _ = write!(text, "\n#{line}");
+        }
+        let _ = writeln!(text, "\n[{}]", section.name);
+        section.rows.iter().for_each(|row| toml_key(&mut text, row));
+    }
+    text
+}
+
+fn toml_key(text: &mut String, row: &Row) {
+    for line in row.meaning {
+        let _ = writeln!(text, "#{line}");
+    }
+    let _ = writeln!(text, "# {}. Why: {}.", bounds(row.shape), row.reason);
+    let _ = writeln!(text, "{} = {}", row.key, default(row.shape));
+}
+
+/// The text of `config/reference.md`: the keys, then `chapters`.
+#[must_use]
+pub fn markdown(chapters: &[Chapter]) -> String {
+    let mut text = String::from(
+        "# Reference\n\nWritten by a test from the source (UPDATE=1); change it there.\n\n## Config\n\nThe file is `--config FILE`, else `.runlore/config.toml` of the project; without either the defaults hold.\n",
+    );
+    SECTIONS.iter().for_each(|section| markdown_section(&mut text, section));
+    for chapter in chapters {
+        let _ = write!(text, "\n## {}\n\n{}\n", chapter.title, chapter.body.trim());
+    }
+    text
+}
+
+fn markdown_section(text: &mut String, section: &Section) {
+    let _ = writeln!(text, "\n### [{}]\n\n{}\n", section.name, joined(section.about));
+    text.push_str("| key | default | bounds | meaning | why |\n| --- | --- | --- | --- | --- |\n");
+    for row in section.rows {
+        let (default, bounds, meaning) = (default(row.shape), bounds(row.shape), joined(row.meaning));
+        let _ = writeln!(text, "| `{}` | `{default}` | {bounds} | {meaning} | {} |", row.key, row.reason);
+    }
+}
+
+fn joined(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+fn default(shape: Shape) -> String {
+    match shape {
+        Shape::Number { default, .. } => grouped(default),
+        Shape::Flag { default } => default.to_string(),
+    }
+}
+
+fn bounds(shape: Shape) -> String {
+    match shape {
+        Shape::Number { min, max, unit, .. } => format!("{} to {} {unit}", grouped(min), grouped(max)),
+        Shape::Flag { .. } => "true or false".to_owned(),
+    }
+}
+
+/// `67108864` as `67_108_864`, which TOML reads too; four digits and fewer stay as they are.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    if digits.len() <= 4 {
+        return digits;
+    }
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// What the reference holds beside the config's keys.
+    fn chapters() -> Vec<Chapter> {
+        Vec::new()
+    }
+
+    /// Fails when `file` is not `text`; writes it where the environment says `UPDATE=1`.
+    fn current(file: &str, text: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        if std::env::var("UPDATE").is_ok_and(|value| value == "1") {
+            std::fs::write(&path, text).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == text, "{file}:1: it is stale; run `UPDATE=1 cargo test` and commit what it writes");
+    }
+
+    #[test]
+    fn the_default_file_is_current() {
+        current("config/default.toml", &default_toml());
+    }
+
+    #[test]
+    fn the_reference_is_current() {
+        current("config/reference.md", &markdown(&chapters()));
+    }
+
+    #[test]
+    fn chapters_stand_after_the_keys() {
+        let text = markdown(&[Chapter { title: "Tables".to_owned(), body: "a\n".to_owned() }]);
+        assert!(text.ends_with("\n## Tables\n\na\n") && text.contains("| `rows_limit` | `500` | 1 to 10_000 rows |"));
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 2048, 16_384, 1_048_576].map(grouped), ["0", "999", "2048", "16_384", "1_048_576"]);
+    }
+}

@@ -1,0 +1,333 @@
+//! Comparing two states of the same evaluations: which rows there are, their status and their evidence.
+//!
+//! Promises: the status rules of DESIGN.md section 5 and decision 59 stand here and nowhere else; cases are the unit of the evidence.
+//! Does not: choose which runs are compared, or read them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, Verdict};
+use crate::stats::{self, PairedCase, PairedResult, Word};
+
+/// How a row stands between base and head. The order is the order of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It passed and now fails, or the evidence confirms that it got worse.
+    Regressed,
+    /// One side has no counted attempt.
+    Infra,
+    /// Another rate, without a changed verdict or without confirmation.
+    Drift,
+    /// It failed and now passes, or the evidence confirms that it got better.
+    Fixed,
+    /// Only the head has it.
+    Added,
+    /// Only the base has it.
+    Removed,
+    /// The same verdict and rate.
+    Same,
+}
+
+impl Status {
+    /// The status' word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Status::Regressed => "regressed",
+            Status::Infra => "infra",
+            Status::Drift => "drift",
+            Status::Fixed => "fixed",
+            Status::Added => "added",
+            Status::Removed => "removed",
+            Status::Same => "same",
+        }
+    }
+}
+
+/// The same evaluation (and arm, and case) on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The case's id, at case grain.
+    pub case: Option<String>,
+    /// The arm, where either side has several.
+    pub arm: Option<String>,
+    /// The head's cell.
+    pub head: Option<Cell>,
+    /// The base's cell.
+    pub base: Option<Cell>,
+}
+
+/// Pairs cells by evaluation, case and arm. Where both sides have a single arm of an evaluation, those two match whatever their names.
+#[must_use]
+pub fn pairs(head: Vec<Cell>, base: Vec<Cell>) -> Vec<Pair> {
+    let several = several_arms(&head).union(&several_arms(&base)).cloned().collect::<BTreeSet<String>>();
+    let key = |cell: &Cell| {
+        let arm = several.contains(&cell.key.evaluation).then(|| cell.key.arm.clone());
+        (cell.key.evaluation.clone(), cell.key.case.clone(), arm)
+    };
+    let mut out = BTreeMap::<(String, Option<String>, Option<String>), (Option<Cell>, Option<Cell>)>::new();
+    for cell in head {
+        let place = key(&cell);
+        out.entry(place).or_default().0 = Some(cell);
+    }
+    for cell in base {
+        let place = key(&cell);
+        out.entry(place).or_default().1 = Some(cell);
+    }
+    out.into_iter().map(|((evaluation, case, arm), (head, base))| Pair { evaluation, case, arm, head, base }).collect()
+}
+
+fn several_arms(cells: &[Cell]) -> BTreeSet<String> {
+    let mut first = BTreeMap::<&str, &str>::new();
+    let mut several = BTreeSet::new();
+    for cell in cells {
+        let held = first.entry(&cell.key.evaluation).or_insert(&cell.key.arm);
+        if *held != cell.key.arm {
+            several.insert(cell.key.evaluation.clone());
+        }
+    }
+    several
+}
+
+impl Pair {
+    /// The difference of the rates, head minus base, where both have one.
+    #[must_use]
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.head.as_ref()?.counts.rate()?.value() - self.base.as_ref()?.counts.rate()?.value())
+    }
+
+    /// The status, given what the evidence says of the same pair.
+    #[must_use]
+    pub fn status(&self, evidence: Option<&Evidence>) -> Status {
+        let (head, base) = match (&self.head, &self.base) {
+            (Some(head), Some(base)) => (head, base),
+            (Some(_), None) => return Status::Added,
+            (None, _) => return Status::Removed,
+        };
+        if !head.verdict.counted() || !base.verdict.counted() {
+            return Status::Infra;
+        }
+        // Exact: the same fraction, whatever the counts.
+        let same = u64::from(head.counts.passed) * u64::from(base.counts.counted())
+            == u64::from(base.counts.passed) * u64::from(head.counts.counted());
+        match (base.verdict, head.verdict) {
+            _ if self.needs_evidence() => by_evidence(same, evidence),
+            (Verdict::Pass, Verdict::Fail) => Status::Regressed,
+            (Verdict::Fail, Verdict::Pass) => Status::Fixed,
+            _ if same => Status::Same,
+            _ => Status::Drift,
+        }
+    }
+
+    /// Whether the verdicts alone cannot say `regressed`: several cases and no declared threshold (decision 59). A single case can.
+    #[must_use]
+    pub fn needs_evidence(&self) -> bool {
+        self.case.is_none() && [&self.head, &self.base].into_iter().flatten().any(|cell| cell.several_cases && !cell.declared)
+    }
+}
+
+fn by_evidence(same: bool, evidence: Option<&Evidence>) -> Status {
+    match evidence {
+        Some(Evidence { word: Word::Confirmed, difference: Some(difference), .. }) if *difference < 0.0 => Status::Regressed,
+        Some(Evidence { word: Word::Confirmed, difference: Some(difference), .. }) if *difference > 0.0 => Status::Fixed,
+        _ if same => Status::Same,
+        _ => Status::Drift,
+    }
+}
+
+/// What the paired cases say of a difference.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Mean over the paired cases, head minus base.
+    pub difference: Option<f64>,
+    /// The 95% interval of the difference: low and high.
+    pub interval: Option<[f64; 2]>,
+    /// The interval's method.
+    pub interval_method: Option<&'static str>,
+    /// The test's method.
+    pub method: Option<&'static str>,
+    /// Cases counted on both sides.
+    pub n: u64,
+    /// The two-sided p value.
+    pub p: Option<f64>,
+    /// The seed, where the test drew at random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What to make of it.
+    #[serde(rename = "verdict")]
+    pub word: Word,
+    /// Why it cannot be compared, where it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Evidence {
+    fn none(reason: &str) -> Self {
+        Self {
+            difference: None,
+            interval: None,
+            interval_method: None,
+            method: None,
+            n: 0,
+            p: None,
+            seed: None,
+            word: Word::NotComparable,
+            reason: Some(reason.to_owned()),
+        }
+    }
+
+    fn new(result: &PairedResult) -> Self {
+        Self {
+            difference: Some(result.difference),
+            interval: result.interval.map(|interval| [interval.low, interval.high]),
+            interval_method: result.interval_method.map(stats::Method::as_str),
+            method: Some(result.test.as_str()),
+            n: result.n,
+            p: Some(result.p),
+            seed: result.seed,
+            word: result.word(),
+            reason: None,
+        }
+    }
+
+    /// The same with numbers as they are shown: differences to four decimals, p to four digits.
+    #[must_use]
+    pub fn shown(mut self) -> Self {
+        let round4 = |value: f64| (value * 1e4).round() / 1e4;
+        self.difference = self.difference.map(round4);
+        self.interval = self.interval.map(|ends| ends.map(round4));
+        self.p = self.p.map(four_digits);
+        self
+    }
+}
+
+fn four_digits(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// The paired evidence of cases on both sides: cells at case grain of one evaluation and arm, or of several evaluations together.
+///
+/// A case enters where both sides counted an attempt of it; its score is its pass rate there.
+#[must_use]
+pub fn evidence(head: &[&Cell], base: &[&Cell]) -> Evidence {
+    let before: BTreeMap<(&str, &str), &Cell> = base.iter().map(|cell| (case_of(cell), *cell)).collect();
+    let cases: Vec<PairedCase> = head.iter().filter_map(|cell| paired_case(cell, before.get(&case_of(cell))?)).collect();
+    if cases.is_empty() {
+        return Evidence::none("no case was counted on both sides");
+    }
+    stats::paired(&cases).map_or_else(|| Evidence::none("the scores are not numbers"), |result| Evidence::new(&result))
+}
+
+fn case_of(cell: &Cell) -> (&str, &str) {
+    (&cell.key.evaluation, cell.key.case.as_deref().unwrap_or_default())
+}
+
+fn paired_case(head: &Cell, base: &Cell) -> Option<PairedCase> {
+    Some(PairedCase {
+        head: head.counts.rate()?.value(),
+        base: base.counts.rate()?.value(),
+        head_attempts: u64::from(head.counts.counted()),
+        base_attempts: u64::from(base.counts.counted()),
+    })
+}
+
+/// The sort key of a row: status, then (for drift) the worst first, then the name.
+#[must_use]
+pub fn order(status: Status, difference: Option<f64>) -> (Status, i64) {
+    let by_difference = if status == Status::Drift { difference.map_or(0, |difference| (difference * 1e9) as i64) } else { 0 };
+    (status, by_difference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{cell::CellKey, outcome::Counts};
+
+    fn cell(evaluation: &str, case: Option<&str>, arm: &str, passed: u32, failed: u32, several: bool, declared: Option<f64>) -> Cell {
+        let counts = Counts { passed, failed, ..Counts::default() };
+        let threshold = declared.or((!several).then_some(1.0));
+        let key = CellKey { evaluation: evaluation.into(), case: case.map(Into::into), arm: arm.into() };
+        Cell {
+            key,
+            run_id: "r".into(),
+            counts,
+            threshold,
+            several_cases: several,
+            declared: declared.is_some(),
+            verdict: Verdict::judge(counts, threshold),
+        }
+    }
+
+    fn pair(head: Cell, base: Cell) -> Pair {
+        pairs(vec![head], vec![base]).remove(0)
+    }
+
+    #[test]
+    fn single_arms_match_whatever_their_names() {
+        let pairs = pairs(vec![cell("a", None, "new", 1, 0, false, None)], vec![cell("a", None, "old", 1, 0, false, None)]);
+        assert_eq!((pairs.len(), pairs[0].arm.clone()), (1, None));
+    }
+
+    #[test]
+    fn several_arms_match_by_name() {
+        let head = vec![cell("a", None, "x", 1, 0, false, None), cell("a", None, "y", 1, 0, false, None)];
+        let pairs = pairs(head, vec![cell("a", None, "x", 1, 0, false, None)]);
+        let shown: Vec<_> = pairs.iter().map(|pair| (pair.arm.as_deref(), pair.status(None))).collect();
+        assert_eq!(shown, [(Some("x"), Status::Same), (Some("y"), Status::Added)]);
+    }
+
+    #[test]
+    fn a_declared_threshold_decides_by_the_verdict() {
+        let row = pair(cell("a", None, "m", 7, 3, true, Some(0.8)), cell("a", None, "m", 9, 1, true, Some(0.8)));
+        assert_eq!(row.status(None), Status::Regressed);
+        let row = pair(cell("a", None, "m", 9, 1, true, Some(0.8)), cell("a", None, "m", 10, 0, true, Some(0.8)));
+        assert_eq!(row.status(None), Status::Drift);
+    }
+
+    #[test]
+    fn without_a_threshold_several_cases_need_evidence() {
+        let row = pair(cell("a", None, "m", 0, 8, true, None), cell("a", None, "m", 8, 0, true, None));
+        let (head, base): (Vec<Cell>, Vec<Cell>) = (0..8)
+            .map(|n| (cell("a", Some(&n.to_string()), "m", 0, 1, true, None), cell("a", Some(&n.to_string()), "m", 1, 0, true, None)))
+            .unzip();
+        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>());
+        assert_eq!((evidence.n, evidence.word), (8, Word::Confirmed));
+        assert!(evidence.p.is_some_and(|p| (p - 2.0 / 256.0).abs() < 1e-12));
+        assert_eq!(row.status(Some(&evidence)), Status::Regressed);
+        assert_eq!(row.status(None), Status::Drift);
+    }
+
+    #[test]
+    fn cases_are_the_unit() {
+        // 10 cases x 10 epochs, one case goes 10/10 to 0/10: attempts taken as independent would give p = 0.002.
+        let case = |n: u32, passed, failed| cell("a", Some(&n.to_string()), "m", passed, failed, true, None);
+        let head: Vec<Cell> = (0..10).map(|n| if n == 0 { case(n, 0, 10) } else { case(n, 10, 0) }).collect();
+        let base: Vec<Cell> = (0..10).map(|n| case(n, 10, 0)).collect();
+        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>());
+        assert_eq!((evidence.n, evidence.p, evidence.word), (10, Some(1.0), Word::Inconclusive));
+    }
+
+    #[test]
+    fn an_uncounted_side_is_infra_and_no_shared_case_is_not_comparable() {
+        let row = pair(cell("a", None, "m", 0, 0, true, None), cell("a", None, "m", 8, 0, true, None));
+        assert_eq!(row.status(None), Status::Infra);
+        let (head, base) = (cell("a", Some("1"), "m", 1, 0, true, None), cell("a", Some("2"), "m", 1, 0, true, None));
+        assert_eq!(evidence(&[&head], &[&base]).word, Word::NotComparable);
+    }
+
+    #[test]
+    fn rows_come_worst_first() {
+        assert!(order(Status::Regressed, None) < order(Status::Infra, None));
+        assert!(order(Status::Drift, Some(-0.5)) < order(Status::Drift, Some(0.1)));
+        assert!((four_digits(0.012_345_6) - 0.012_35).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,114 @@
+//! The signature of a failure: what makes two failed attempts fail "for the same reason".
+//!
+//! Promises: numbers, ids, quoted text and spacing do not tell two reasons apart; the hash is stable across versions of runlore and machines.
+//! Does not: judge whether the reason is true.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use sha2::{Digest as _, Sha256};
+
+use super::{attempt::Attempt, outcome::Outcome};
+
+/// Characters of a normalised reason: enough to tell causes apart, short enough to stand in a table.
+const REASON_CHARS: usize = 200;
+/// Characters of the raw reason that are looked at: what comes later cannot reach the first 200.
+const LOOKED_AT_BYTES: usize = 8192;
+
+/// Why an attempt failed, normalised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// A short stable hash of the rest.
+    pub hash: String,
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The first failed check; none for an errored attempt, or where no check says that it failed.
+    pub check: Option<String>,
+    /// The normalised reason; empty where none was given.
+    pub reason: String,
+}
+
+/// The signature of a failed or errored attempt; none for any other outcome.
+#[must_use]
+pub fn of(attempt: &Attempt) -> Option<Signature> {
+    let failed = attempt.checks.iter().find(|check| check.passed == Some(false));
+    let (check, reason) = match attempt.outcome {
+        Outcome::InfraError => (None, attempt.error.as_deref()),
+        Outcome::Fail => (failed.map(|check| check.name.clone()), failed.and_then(|check| check.reason.as_deref())),
+        Outcome::Pass | Outcome::Unscored | Outcome::Cancelled => return None,
+    };
+    let reason = normalise(reason.or(attempt.limit.as_deref()).unwrap_or(""));
+    Some(Signature { hash: hash(&attempt.evaluation, check.as_deref(), &reason), evaluation: attempt.evaluation.clone(), check, reason })
+}
+
+fn hash(evaluation: &str, check: Option<&str>, reason: &str) -> String {
+    let mut digest = Sha256::new();
+    // Lengths keep the parts apart; a missing check is not an empty one.
+    for part in [Some(evaluation), check, Some(reason)] {
+        digest.update(part.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+        digest.update(part.unwrap_or("").as_bytes());
+    }
+    digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""[^"\n]*"|`[^`\n]*`|\B'[^'\n]*'\B"#).ok());
+// Hexadecimal ids have a digit; words such as "deadbeef" without one are left alone, and so are plain numbers (they become # below).
+static IDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?-u:\b)(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9a-f]{7,})(?-u:\b)").ok()
+});
+
+/// A reason without what differs from try to try.
+#[must_use]
+pub fn normalise(reason: &str) -> String {
+    let end = reason.floor_char_boundary(LOOKED_AT_BYTES.min(reason.len()));
+    let text = reason.get(..end).unwrap_or(reason).to_lowercase();
+    let text = QUOTED.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, "\"*\"").into_owned());
+    let text = IDS.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, id).into_owned());
+    let mut out = String::new();
+    for character in text.chars() {
+        let mapped = if character.is_ascii_digit() { '#' } else { character };
+        let mapped = if mapped.is_whitespace() || mapped.is_control() { ' ' } else { mapped };
+        if !(matches!(mapped, '#' | ' ') && out.ends_with(mapped)) {
+            out.push(mapped);
+        }
+    }
+    out.trim().chars().take(REASON_CHARS).collect::<String>().trim_end().to_owned()
+}
+
+fn id(found: &regex::Captures<'_>) -> String {
+    let text = found.get(0).map_or("", |whole| whole.as_str());
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let keep = digits == 0 || digits == text.len();
+    if keep { text.to_owned() } else { "*".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_try_to_try_is_left_out() {
+        let rows = [
+            ("Expected 12 got 7", "expected # got #"),
+            ("request req 3f2504e0-4f89-11d3-9a0c-0305e82c3301 timed out\n  after 30s", "request req * timed out after #s"),
+            ("no column \"total_1\" in `orders`", "no column \"*\" in \"*\""),
+            ("commit 703f368a is gone at 0xdeadbeef", "commit * is gone at *"),
+            ("it doesn't say 'why'", "it doesn't say \"*\""),
+            ("the facade deadbeef", "the facade deadbeef"),
+            ("  Überlauf\t1.5  ", "überlauf #.#"),
+            ("", ""),
+        ];
+        for (raw, normal) in rows {
+            assert_eq!(normalise(raw), normal, "{raw}");
+        }
+        assert_eq!(normalise(&"é ".repeat(9000)).chars().count(), 199);
+    }
+
+    #[test]
+    fn the_hash_is_stable_and_keeps_the_parts_apart() {
+        assert_eq!(hash("a", None, "b"), hash("a", None, "b"));
+        assert_eq!(hash("a", None, "b").len(), 12);
+        assert_ne!(hash("a", None, "b"), hash("a", Some(""), "b"));
+        assert_ne!(hash("ab", None, ""), hash("a", None, "b"));
+    }
+}

@@ -1,0 +1,21 @@
+//! Logs of Inspect AI: archives (`.eval`) and JSON (`.json`), of every version since 2024, the chunked layout included (FORMATS.md 1).
+//!
+//! Promises: memory is one sample; declared sizes are never trusted; a log without a header is read from its journal; what cannot be read of
+//! a log is named in a complaint, and the rest stands.
+//! Does not: touch the disk.
+
+mod archive;
+mod arm;
+mod attachments;
+mod build;
+mod chunked;
+pub(super) mod eval_log;
+mod header;
+pub(super) mod json_log;
+mod lines;
+mod pool;
+mod sample;
+mod score;
+mod stable_id;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What a log compares: the arm's name (decision 94) and its factors.
+//!
+//! Promises: two logs that were started the same way have one name; versions and packages are factors and never part of the name; values
+//! are short and redacted.
+//! Does not: compare anything.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde_json::value::RawValue;
+
+use super::{
+    header::{Shown, digest},
+    lines::compact,
+};
+use crate::{
+    domain::{attempt::shorten, log::ArmInfo},
+    importers::raw::{Fields, fields, list, text},
+};
+
+const NAME_CHARS_MAX: usize = 80;
+/// Of a name that is too long, the rest is a mark and this many digits of a digest.
+const DIGEST_CHARS: usize = 8;
+/// A factor's level is a word or two; a long one is still told apart by its beginning and length.
+const LEVEL_BYTES_MAX: usize = 160;
+/// Settings of `eval.config` that change what is measured, and the factor's name.
+const LIMITS: [(&str, &str); 9] = [
+    ("message_limit", "message_limit"),
+    ("max_messages", "message_limit"),
+    ("token_limit", "token_limit"),
+    ("turn_limit", "turn_limit"),
+    ("time_limit", "time_limit"),
+    ("working_limit", "working_limit"),
+    ("cost_limit", "cost_limit"),
+    ("epochs", "epochs"),
+    ("limit", "sample_limit"),
+];
+
+/// The arm of the log that `eval` and `plan` describe.
+pub(super) fn arm(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> ArmInfo {
+    let model = text(eval.get("model")).unwrap_or(Cow::Borrowed("unknown"));
+    let passed = passed(eval, shown);
+    let mut factors = BTreeMap::new();
+    let mut set = |name: &str, level: &str| {
+        factors.insert(name.to_owned(), shorten(level, LEVEL_BYTES_MAX));
+    };
+    for (name, level) in around(eval, plan, shown) {
+        set(&name, &level);
+    }
+    for (name, level) in &passed {
+        // What was passed may be called as a factor that every log has.
+        let taken = matches!(name.as_str(), "model" | "harness" | "effort");
+        set(&if taken { format!("arg.{name}") } else { name.clone() }, level);
+    }
+    set("model", &shown.text(&model));
+    set("harness", "inspect_ai");
+    ArmInfo { name: name(&shown.text(&model), &passed), role: None, factors }
+}
+
+fn name(model: &str, passed: &[(String, String)]) -> String {
+    let mut whole = model.to_owned();
+    for (name, level) in passed {
+        whole.push_str(&format!("+{name}={level}"));
+    }
+    if whole.chars().count() <= NAME_CHARS_MAX {
+        return whole;
+    }
+    let digest: String = digest(std::iter::once(whole.as_str())).chars().take(DIGEST_CHARS).collect();
+    let kept: String = whole.chars().take(NAME_CHARS_MAX - 1 - DIGEST_CHARS).collect();
+    format!("{kept}~{digest}")
+}
+
+/// What somebody passed, by name: task arguments, the solver, settings of generation.
+fn passed(eval: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
+    let arguments = fields(eval.get("task_args_passed").or_else(|| eval.get("task_args")));
+    let generation = fields(eval.get("model_generate_config"));
+    let given = generation.0.iter().filter(|(_, raw)| raw.get() != "null");
+    let mut passed: Vec<(String, String)> =
+        arguments.0.iter().chain(given).map(|(name, raw)| (shown.text(name), level(name, raw, shown))).collect();
+    passed.extend(eval.get("solver").map(|raw| ("solver".to_owned(), level("solver", raw, shown))));
+    passed.sort();
+    passed
+}
+
+/// The factors that are not part of the name.
+fn around(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut all = |prefix: &str, fields: &Fields<'_>| {
+        let given = fields.0.iter().filter(|(_, raw)| raw.get() != "null");
+        found.extend(given.map(|(name, raw)| (format!("{prefix}{}", shown.text(name)), level(name, raw, shown))));
+    };
+    all("package.", &fields(eval.get("packages")));
+    all("model_arg.", &fields(eval.get("model_args")));
+    all("solver_arg.", &fields(eval.get("solver_args_passed").or_else(|| eval.get("solver_args"))));
+    for (role, raw) in &fields(eval.get("model_roles")).0 {
+        let models = if raw.get().starts_with('[') { list(Some(raw)).0 } else { vec![*raw] };
+        let models: Vec<Cow<'_, str>> =
+            models.into_iter().filter_map(|one| text(Some(one)).or_else(|| text(fields(Some(one)).get("model")))).collect();
+        found.push((format!("role.{}", shown.text(role)), shown.text(&models.join(" "))));
+    }
+    let config = fields(eval.get("config"));
+    found.extend(LIMITS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), level(key, config.get(key)?, shown)))));
+    let steps: Vec<Cow<'_, str>> = list(plan.get("steps")).0.iter().filter_map(|step| text(fields(Some(step)).get("solver"))).collect();
+    if !steps.is_empty() {
+        found.push(("plan".to_owned(), shown.text(&steps.join(" > "))));
+    }
+    let effort = fields(eval.get("model_generate_config")).get("reasoning_effort");
+    found.extend(effort.map(|raw| ("effort".to_owned(), level("effort", raw, shown))));
+    found.extend(eval.get("task_version").map(|raw| ("task_version".to_owned(), level("task_version", raw, shown))));
+    found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));
+    found
+}
+
+/// A list of type and settings in old logs, an object since.
+fn sandbox(raw: Option<&RawValue>) -> Option<String> {
+    let kind = text(raw).or_else(|| text(fields(raw).get("type"))).or_else(|| text(list(raw).0.first().copied()))?;
+    Some(kind.into_owned())
+}
+
+/// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
+fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
+    let plain = text(Some(raw)).unwrap_or_else(|| Cow::Owned(compact(raw.get())));
+    let spelled = format!("{name}={plain}");
+    let safe = shown.redactor.redact(&spelled);
+    let level = safe.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(&safe);
+    shorten(level, shown.bytes_max).replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::redaction::Redactor;
+
+    fn made(eval: &str) -> ArmInfo {
+        let redactor = Redactor::patterns_only();
+        arm(&serde_json::from_str(eval).unwrap(), &Fields::default(), &Shown { redactor: &redactor, bytes_max: 2048 })
+    }
+
+    #[test]
+    fn the_name_is_the_model_and_what_was_passed() {
+        let found = made(
+            r#"{"model":"openai/gpt","task_args":{"x":1,"y":2},"task_args_passed":{"x":1},"solver":"react","packages":{"inspect_ai":"0.3"},
+            "model_generate_config":{"temperature":0.5,"top_p":null,"reasoning_effort":"high"},"config":{"message_limit":20,"epochs":3}}"#,
+        );
+        assert_eq!(found.name, "openai/gpt+reasoning_effort=high+solver=react+temperature=0.5+x=1");
+        for (name, level) in
+            [("model", "openai/gpt"), ("effort", "high"), ("package.inspect_ai", "0.3"), ("message_limit", "20"), ("x", "1")]
+        {
+            assert_eq!(found.factors.get(name).map(String::as_str), Some(level), "{name}");
+        }
+        assert_eq!(made(r#"{"model":"m","task_args":{"x":"a b"}}"#).name, "m+x=a b");
+        assert_eq!(made(r#"{"model":"m","task_args":{"x":1},"task_args_passed":{}}"#).name, "m");
+    }
+
+    #[test]
+    fn a_long_name_ends_in_a_digest_of_all_of_it() {
+        let long = |end: &str| made(&format!(r#"{{"model":"m","task_args":{{"prompt":"{}{end}"}}}}"#, "é".repeat(100))).name;
+        assert_eq!(long("a").chars().count(), 80);
+        assert_ne!(long("a"), long("b"));
+    }
+
+    #[test]
+    fn an_argument_that_is_called_model_does_not_hide_the_model() {
+        let found = made(r#"{"model":"m","task_args_passed":{"model":"grader"}}"#);
+        assert_eq!(found.factors.get("model").map(String::as_str), Some("m"));
+        assert_eq!(found.factors.get("arg.model").map(String::as_str), Some("grader"));
+    }
+}

@@ -1,0 +1,7 @@
+//! MCP: the only place that knows rmcp.
+//!
+//! Promises: one handler for every transport, both protocol eras, no session; calls go through the gate's call list.
+//! Does not: know any tool.
+
+pub mod handler;
+pub mod stdio;

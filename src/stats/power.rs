@@ -1,0 +1,163 @@
+//! What a comparison can show: non-inferiority ("no regression") and the minimum detectable effect at 80% power.
+//!
+//! Promises: "no regression" is said only against a margin that was given beforehand, never from a large p; the detectable effect is
+//! never 0, also where no case changed.
+//!
+//! Deliberately not here: power at the observed effect (it only repeats p: Hoenig and Heisey 2001, Am. Stat. 55:19-24).
+
+use super::intervals::t_quantile;
+use super::paired::{PairedCase, Pairs, Side};
+use super::{Method, TWO_SIDED, Z_TWO_SIDED};
+use serde::{Deserialize, Serialize};
+
+/// The power that "detectable" means.
+pub const POWER: f64 = 0.8;
+
+/// The 80% point of the standard normal (`scipy.stats.norm.ppf(0.8)`).
+const Z_POWER: f64 = 0.841_621_233_572_914_3;
+
+/// Whether head is at most `margin` worse than base.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NonInferiority {
+    /// One-sided 95% lower bound of head - base.
+    pub lower_bound: f64,
+    /// The margin that was given.
+    pub margin: f64,
+    /// `lower_bound > -margin`.
+    pub holds: bool,
+    /// Cases that form a pair.
+    pub n: u64,
+    /// How the bound was computed.
+    pub method: Method,
+}
+
+/// Non-inferiority of head over the paired cases, `margin >= 0` in the unit of the scores. The bound is the lower end of the interval
+/// that [`super::paired::paired`] would take, at 90% two-sided. `None` without pairs, without an interval, or for no proper margin.
+///
+/// Source: ICH E9 (1998), section 3.3.2 (one-sided interval against a prespecified margin).
+#[must_use]
+pub fn non_inferiority(cases: &[PairedCase], margin: f64) -> Option<NonInferiority> {
+    if !margin.is_finite() || margin < 0.0 {
+        return None;
+    }
+    let pairs = Pairs::of(cases)?;
+    let (interval, method) = pairs.interval(Side::One)?;
+    Some(NonInferiority { lower_bound: interval.low, margin, holds: interval.low > -margin, n: pairs.n(), method })
+}
+
+/// The smallest difference of paired rates that McNemar's test finds with 80% power (two-sided 5%) in `n` cases, given the observed
+/// discordance psi = (better + worse) / n. A difference cannot exceed the discordance, so where psi is too small for any difference
+/// to be found (0 in particular), psi is taken to be the difference itself. In `(0, 1]`; `None` where not even 1 would be found, and
+/// for impossible counts.
+///
+/// Source: Connor (1987), Biometrics 43:207-211: n = (z_a sqrt(psi) + z_b sqrt(psi - d^2))^2 / d^2, solved for d.
+#[must_use]
+pub fn mde_discordance(better: u64, worse: u64, n: u64) -> Option<f64> {
+    let discordant = better.checked_add(worse).filter(|d| *d <= n)?;
+    mde_second_moment(discordant as f64 / n as f64, n)
+}
+
+/// Connor's formula with the mean square of the case differences for psi: for plain passes it is the discordance.
+pub(crate) fn mde_second_moment(psi: f64, n: u64) -> Option<f64> {
+    let (n, a2, b2) = (n as f64, Z_TWO_SIDED * Z_TWO_SIDED, Z_POWER * Z_POWER);
+    // The quadratic (n + b2) d^2 - 2 a sqrt(n psi) d + (a2 - b2) psi = 0 has the larger root d = scale * sqrt(psi).
+    let scale = (Z_TWO_SIDED * n.sqrt() + Z_POWER * (n - a2 + b2).sqrt()) / (n + b2);
+    let effect = scale * psi.sqrt().max(scale);
+    (effect.is_finite() && effect <= 1.0).then_some(effect)
+}
+
+/// The smallest mean difference that a paired t test finds with 80% power (two-sided 5%) in `n` cases whose differences have the
+/// standard deviation `sd`; in the unit of the scores. `None` for fewer than two cases and for an `sd` that is not finite and above 0.
+///
+/// Source: Bloom (1995), Evaluation Review 19:547-556: (t(0.975, n-1) + t(0.8, n-1)) * sd / sqrt(n).
+#[must_use]
+pub fn mde_variance(sd: f64, n: u64) -> Option<f64> {
+    if !(sd.is_finite() && sd > 0.0 && n >= 2) {
+        return None;
+    }
+    let degrees = n as f64 - 1.0;
+    let multiplier = t_quantile(TWO_SIDED, degrees)? + t_quantile(POWER, degrees)?;
+    Some(multiplier * sd / (n as f64).sqrt()).filter(|m| m.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{cases, close, float, floats, int};
+    use super::super::paired::exact_mcnemar;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rates(pairs: &[(f64, f64)], attempts: u64) -> Vec<PairedCase> {
+        let of = |(head, base): &(f64, f64)| PairedCase { head: *head, base: *base, head_attempts: attempts, base_attempts: attempts };
+        pairs.iter().map(of).collect()
+    }
+
+    #[test]
+    fn the_computed_values() {
+        for c in cases("mde_discordance") {
+            let got = mde_discordance(int(&c, "better"), int(&c, "worse"), int(&c, "n")).unwrap();
+            close(got, float(&c, "mde"), 1e-9);
+        }
+        for c in cases("mde_variance") {
+            close(mde_variance(float(&c, "sd"), int(&c, "n")).unwrap(), float(&c, "mde"), 1e-8);
+        }
+        for c in cases("paired") {
+            let pairs: Vec<(f64, f64)> = floats(&c, "head").into_iter().zip(floats(&c, "base")).collect();
+            let got = non_inferiority(&rates(&pairs, 3), 0.1).unwrap();
+            assert!((got.lower_bound - float(&c, "one_sided_low")).abs() < 1e-9);
+            assert_eq!(got.holds, got.lower_bound > -0.1);
+        }
+    }
+
+    /// Exact power of exact McNemar at a true difference `d` and discordance `psi`: the formula is asymptotic, the test conservative.
+    fn exact_power(n: u64, psi: f64, d: f64) -> f64 {
+        let (up, down) = ((psi + d) / 2.0, (psi - d) / 2.0);
+        let mut power = 0.0;
+        let ln_fact = |k: u64| statrs::function::factorial::ln_factorial(k);
+        for b in 0..=n {
+            for c in 0..=(n - b) {
+                if exact_mcnemar(b, c) < 0.05 {
+                    let ways = ln_fact(n) - ln_fact(b) - ln_fact(c) - ln_fact(n - b - c);
+                    power += (ways + b as f64 * up.ln() + c as f64 * down.ln() + (n - b - c) as f64 * (1.0 - psi).ln()).exp();
+                }
+            }
+        }
+        power
+    }
+
+    #[test]
+    fn the_detectable_effect_has_about_the_power_it_claims() {
+        let d = mde_discordance(15, 15, 100).unwrap();
+        let power = exact_power(100, 0.3, d);
+        assert!((0.70..0.82).contains(&power), "{d}: {power}");
+    }
+
+    #[test]
+    fn no_change_seen_is_not_a_detectable_effect_of_zero() {
+        let got = mde_discordance(0, 0, 100).unwrap();
+        assert!(got > 0.05 && got < 0.1, "{got}");
+        assert!(mde_discordance(0, 0, 2).is_none() && mde_discordance(0, 0, 0).is_none() && mde_discordance(3, 3, 5).is_none());
+        assert!(mde_variance(0.0, 10).is_none() && mde_variance(f64::NAN, 10).is_none() && mde_variance(0.1, 1).is_none());
+    }
+
+    #[test]
+    fn no_regression_needs_enough_cases_and_a_margin() {
+        let same = |n| rates(&vec![(1.0, 1.0); n], 10);
+        assert!(!non_inferiority(&same(2), 0.05).unwrap().holds, "two unchanged cases show nothing");
+        assert!(non_inferiority(&same(200), 0.05).unwrap().holds);
+        assert!(non_inferiority(&same(200), f64::NAN).is_none() && non_inferiority(&same(200), -0.1).is_none());
+        assert!(non_inferiority(&[], 0.1).is_none());
+        let plain = non_inferiority(&rates(&[(1.0, 1.0), (0.0, 1.0)], 1), 0.0).unwrap();
+        assert_eq!((plain.method, plain.holds), (Method::AgrestiMin, false));
+    }
+
+    proptest! {
+        #[test]
+        fn more_cases_detect_less_and_more_discordance_detects_worse(n in 20..2000_u64, psi in 0.0..=1.0_f64) {
+            let got = mde_second_moment(psi, n).unwrap();
+            prop_assert!(got > 0.0 && got <= 1.0);
+            prop_assert!(mde_second_moment(psi, n + 1).unwrap() < got);
+            prop_assert!(mde_second_moment((psi + 0.1).min(1.0), n).unwrap() >= got);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Reads cells of given runs.
+//!
+//! Promises: cost grows with the cells of the runs asked for, not with the runs stored.
+//! Does not: follow a series over runs (`series` does).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rusqlite::{Connection, Row};
+
+use super::{
+    names::{self, Names, Word as _},
+    runs,
+};
+use crate::{
+    domain::cell::{Cell, CellKey, Grain, Verdict},
+    store::{CellQuery, Result},
+};
+
+/// The table of a grain; both have the same columns.
+pub(super) const fn table(grain: Grain) -> &'static str {
+    match grain {
+        Grain::Evaluation => "cells_m",
+        Grain::Case => "case_cells_m",
+    }
+}
+
+/// The columns that [`Raw`] is read from.
+pub(super) const COLUMNS: &str = "eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict";
+
+/// A cell with numbers for names.
+pub(super) struct Raw {
+    pub eval_no: i64,
+    pub case_no: i64,
+    pub arm_no: i64,
+    counts: crate::domain::outcome::Counts,
+    threshold: Option<f64>,
+    flags: i64,
+    verdict: Verdict,
+}
+
+impl Raw {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            eval_no: row.get(0)?,
+            case_no: row.get(1)?,
+            arm_no: row.get(2)?,
+            counts: runs::counts(row, 3)?,
+            threshold: row.get(8)?,
+            flags: row.get(9)?,
+            verdict: Verdict::from_code(row.get(10)?)?,
+        })
+    }
+
+    pub(super) fn named(self, key: CellKey, run_id: String) -> Cell {
+        Cell {
+            key,
+            run_id,
+            counts: self.counts,
+            threshold: self.threshold,
+            several_cases: self.flags & 1 != 0,
+            declared: self.flags & 2 != 0,
+            verdict: self.verdict,
+        }
+    }
+}
+
+/// The names that cells need.
+pub(super) struct Keys<'a> {
+    grain: Grain,
+    evaluations: Names<'a>,
+    cases: Names<'a>,
+    arms: Names<'a>,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(connection: &'a Connection, grain: Grain) -> Self {
+        Self { grain, evaluations: Names::evaluations(connection), cases: Names::cases(connection), arms: Names::arms(connection) }
+    }
+
+    pub(super) fn get(&mut self, raw: &Raw) -> Result<CellKey> {
+        Ok(CellKey {
+            evaluation: self.evaluations.get(raw.eval_no)?.to_owned(),
+            case: match self.grain {
+                Grain::Evaluation => None,
+                Grain::Case => Some(self.cases.get(raw.case_no)?.to_owned()),
+            },
+            arm: self.arms.get(raw.arm_no)?.to_owned(),
+        })
+    }
+}
+
+pub(super) fn read(connection: &Connection, query: &CellQuery) -> Result<Vec<Cell>> {
+    let wanted = match wanted(connection, query)? {
+        Some(wanted) if wanted.is_empty() => return Ok(Vec::new()),
+        wanted => wanted,
+    };
+    // One evaluation is sought by key; several are sifted, since a run's cells stand side by side.
+    let only = wanted.as_ref().filter(|wanted| wanted.len() == 1).and_then(|wanted| wanted.iter().next().copied());
+    let mut found: Vec<(usize, Raw)> = Vec::new();
+    let mut seen = HashSet::new();
+    for (place, run) in query.runs.iter().enumerate() {
+        let Some(run_no) = names::run_no(connection, run)? else { continue };
+        if !seen.insert(run_no) {
+            continue;
+        }
+        let filter = if only.is_some() { "AND eval_no = ?2" } else { "AND ?2 IS NULL" };
+        let failing = if query.failing { "AND failed + infra > 0" } else { "" };
+        let sql = format!("SELECT {COLUMNS} FROM {} WHERE run_no = ?1 {filter} {failing}", table(query.grain));
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([Some(run_no), only])?;
+        while let Some(row) = rows.next()? {
+            if wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
+                found.push((place, Raw::read(row)?));
+            }
+        }
+    }
+    in_order(connection, query, found)
+}
+
+/// The evaluations that the query leaves; none for all.
+fn wanted(connection: &Connection, query: &CellQuery) -> Result<Option<HashSet<i64>>> {
+    let exact = match &query.evaluation {
+        Some(id) => Some(names::eval_no(connection, id)?.into_iter().collect::<HashSet<_>>()),
+        None => None,
+    };
+    let Some(part) = query.evaluation_contains.as_deref().filter(|part| !part.is_empty()) else { return Ok(exact) };
+    let containing = names::evaluations_containing(connection, part)?.into_iter().map(|(number, _)| number);
+    Ok(Some(containing.filter(|number| exact.as_ref().is_none_or(|exact| exact.contains(number))).collect()))
+}
+
+/// By evaluation, case, arm and the query's runs. Names are ranked once, since comparing integers is what keeps 10,000 cells quick.
+fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, Raw)>) -> Result<Vec<Cell>> {
+    let mut keys = Keys::new(connection, query.grain);
+    let evaluations = ranks(&mut keys.evaluations, found.iter().map(|(_, raw)| raw.eval_no))?;
+    let arms = ranks(&mut keys.arms, found.iter().map(|(_, raw)| raw.arm_no))?;
+    let cases = match query.grain {
+        Grain::Evaluation => HashMap::new(),
+        Grain::Case => ranks(&mut keys.cases, found.iter().map(|(_, raw)| raw.case_no))?,
+    };
+    found.sort_by_cached_key(|(place, raw)| (evaluations.get(&raw.eval_no), cases.get(&raw.case_no), arms.get(&raw.arm_no), *place));
+    let run = |place: usize| query.runs.get(place).cloned().unwrap_or_default();
+    found
+        .into_iter()
+        .map(|(place, raw)| {
+            let key = keys.get(&raw)?;
+            Ok(raw.named(key, run(place)))
+        })
+        .collect()
+}
+
+fn ranks(names: &mut Names<'_>, numbers: impl Iterator<Item = i64>) -> Result<HashMap<i64, usize>> {
+    let distinct: HashSet<i64> = numbers.collect();
+    let mut named = BTreeMap::new();
+    for number in distinct {
+        // Cases of two evaluations may share a name: the number keeps them apart.
+        named.insert((names.get(number)?.to_owned(), number), ());
+    }
+    Ok(named.into_keys().enumerate().map(|(rank, (_, number))| (number, rank)).collect())
+}

@@ -1,0 +1,241 @@
+//! Opening the file: journal mode, migrations, the read-only fallback, and the pools of connections.
+//!
+//! Promises: several processes may create, migrate and open one file at once; a connection is used by one thread at a time.
+//! Does not: know what the tables mean.
+
+use std::{
+    ops::Deref,
+    path::Path,
+    sync::{Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::Options;
+use crate::store::{Error, Result};
+
+/// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
+const MIGRATIONS: [&str; 2] = [include_str!("0001_base.sql"), include_str!("0002_open.sql")];
+/// Written into the file's header ("rlor"), so that another program's database is not taken for ours.
+const APPLICATION_ID: i64 = 0x726c_6f72;
+/// Prepared statements that a connection keeps: more than there are texts in this adapter.
+const STATEMENTS_KEPT: usize = 160;
+/// What the write-ahead log shrinks to after a checkpoint, so that one large import does not leave a large file behind.
+const JOURNAL_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+
+/// The newest schema version that this program knows.
+pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// How a file was opened.
+pub(super) struct Opened {
+    /// The first connection.
+    pub connection: Connection,
+    /// Whether writes are impossible.
+    pub read_only: bool,
+}
+
+/// Opens `path` for writing, creating and migrating it; where the place takes no writes and the file exists, for reading only.
+pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
+    if options.read_only {
+        return immutable(path, options).map(|connection| Opened { connection, read_only: true });
+    }
+    match patiently(options, || writable(path, options)) {
+        Ok(connection) => Ok(Opened { connection, read_only: false }),
+        Err(Error::ReadOnly) if path.exists() => immutable(path, options).map(|connection| Opened { connection, read_only: true }),
+        Err(error) => Err(error),
+    }
+}
+
+/// A further connection of the kind that the first one was.
+pub(super) fn reader(path: &Path, read_only: bool, options: &Options) -> Result<Connection> {
+    if read_only {
+        return immutable(path, options);
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    configure(&connection, options)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn writable(path: &Path, options: &Options) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    configure(&connection, options)?;
+    recognise(&connection)?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    // A file that SQLite could open for reading only stays in the mode that it had.
+    if mode != "wal" || connection.is_readonly(rusqlite::MAIN_DB)? {
+        return Err(Error::ReadOnly);
+    }
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_BYTES_KEPT)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn immutable(path: &Path, options: &Options) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(format!("file:{}?mode=ro&immutable=1", uri_path(path)), flags)?;
+    configure(&connection, options)?;
+    recognise(&connection)?;
+    // An older schema cannot be brought up to date here, and reading it would fail statement by statement.
+    if version(&connection)? < KNOWN { Err(Error::ReadOnly) } else { Ok(connection) }
+}
+
+fn configure(connection: &Connection, options: &Options) -> Result<()> {
+    connection.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Refuses a newer file and another program's.
+fn recognise(connection: &Connection) -> Result<()> {
+    let found = version(connection)?;
+    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    match (application, tables) {
+        (APPLICATION_ID, _) if found > KNOWN => Err(Error::Newer { found, known: KNOWN }),
+        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        _ => Err(Error::Damaged),
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<()> {
+    if version(connection)? >= KNOWN {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been first while this one waited for the lock.
+    let from = version(&transaction)?;
+    for (number, step) in (1_i64..).zip(MIGRATIONS).filter(|(number, _)| *number > from) {
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", number)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Repeats `attempt` while the file is busy: the switch to WAL and recovery report "busy" without waiting.
+fn patiently<T>(options: &Options, attempt: impl Fn() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + Duration::from_millis(options.busy_timeout_ms);
+    loop {
+        match attempt() {
+            Err(Error::Busy) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+}
+
+/// `path` as the path of a `file:` URI.
+fn uri_path(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut out = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
+            out.push(char::from(*byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// Connections that are lent to one thread at a time.
+pub(super) struct Pool {
+    idle: Mutex<State>,
+    returned: Condvar,
+    wait: Duration,
+}
+
+struct State {
+    connections: Vec<Connection>,
+    /// How many more may be opened.
+    room: usize,
+}
+
+/// A lent connection; it goes back when this is dropped.
+pub(super) struct Lent<'a> {
+    pool: &'a Pool,
+    connection: Option<Connection>,
+}
+
+impl Pool {
+    /// A pool of `first` and up to `more` further ones; a thread waits for one as long as for the database's own lock.
+    pub(super) fn new(first: Option<Connection>, more: usize, options: &Options) -> Self {
+        let connections = first.into_iter().collect();
+        Self {
+            idle: Mutex::new(State { connections, room: more }),
+            returned: Condvar::new(),
+            wait: Duration::from_millis(options.busy_timeout_ms),
+        }
+    }
+
+    /// Lends a connection, opened by `open` where none is idle and there is room.
+    pub(super) fn lend(&self, open: impl FnOnce() -> Result<Connection>) -> Result<Lent<'_>> {
+        let state = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut state, _) = self
+            .returned
+            .wait_timeout_while(state, self.wait, |state| state.connections.is_empty() && state.room == 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = state.connections.pop() {
+            return Ok(Lent { pool: self, connection: Some(connection) });
+        }
+        if state.room == 0 {
+            return Err(Error::Busy);
+        }
+        state.room -= 1;
+        drop(state);
+        // From here on the guard gives the room back if opening fails.
+        let mut lent = Lent { pool: self, connection: None };
+        lent.connection = Some(open()?);
+        Ok(lent)
+    }
+}
+
+impl Lent<'_> {
+    /// The connection; an error where opening it failed, which `lend` has already said.
+    pub(super) fn get(&mut self) -> Result<&mut Connection> {
+        self.connection.as_mut().ok_or_else(|| Error::Internal("a pooled connection is gone".to_owned()))
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.connection.take() {
+            Some(connection) => state.connections.push(connection),
+            None => state.room += 1,
+        }
+        self.pool.returned.notify_one();
+    }
+}
+
+/// One state of the file, for as long as this lives.
+pub(super) struct Snapshot<'a>(rusqlite::Transaction<'a>);
+
+impl<'a> Snapshot<'a> {
+    /// Begins a read: the first statement fixes the state that all see.
+    pub(super) fn begin(connection: &'a mut Connection) -> Result<Self> {
+        Ok(Self(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
+    }
+}
+
+impl Deref for Snapshot<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}

@@ -1,0 +1,411 @@
+//! Works out a run and its touched evaluations anew from the logs and attempts that are stored: status, arms, keys, cells.
+//!
+//! Promises: reads only the run's logs and the attempts of the touched evaluations; writes a row only where it differs, cells always.
+//! Does not: move logs between runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::names::{self, Names, Word as _};
+use crate::{
+    domain::{
+        cell::{self, Verdict},
+        declared::Declared,
+        grouping::{self, AttemptStub, LogStub},
+        key,
+        log::{ArmInfo, EvaluationInfo, Git, RunStatus},
+        outcome::{Counts, Outcome},
+        planned,
+        time::Timestamp,
+    },
+    store::{Kind, Result},
+};
+
+struct Log {
+    log_no: i64,
+    stub: LogStub,
+    kind: Kind,
+    started_at: Option<i64>,
+    completed_at: Option<i64>,
+    git: Option<Git>,
+    round: Option<String>,
+    ancestors_no: Option<i64>,
+}
+
+impl Log {
+    /// What stands for the task: its id, or the log's own where it has none.
+    fn task(&self) -> &str {
+        self.stub.task_id.as_deref().unwrap_or(&self.stub.log_id)
+    }
+}
+
+/// What cells take over from their run.
+struct Place {
+    run_no: i64,
+    run_id: String,
+    recorded: bool,
+    created_at: i64,
+    several_arms: bool,
+}
+
+const LOGS: &str =
+    "SELECT log_no, log_id, run_key, pinned, task_id, created_at, status, kind, started_at, completed_at, git, round, ancestors_no
+    FROM logs_m WHERE run_no = ?1 ORDER BY created_at, log_id";
+
+fn log(row: &Row<'_>) -> Result<Log> {
+    let stub = LogStub {
+        log_id: row.get(1)?,
+        run_key: row.get(2)?,
+        pinned: row.get(3)?,
+        task_id: row.get(4)?,
+        created_at: Timestamp::from_millis(row.get(5)?),
+        status: RunStatus::from_code(row.get(6)?)?,
+    };
+    let git: Option<String> = row.get(10)?;
+    Ok(Log {
+        log_no: row.get(0)?,
+        stub,
+        kind: Kind::from_code(row.get(7)?)?,
+        started_at: row.get(8)?,
+        completed_at: row.get(9)?,
+        git: git.map(|text| serde_json::from_str(&text)).transpose()?,
+        round: row.get(11)?,
+        ancestors_no: row.get(12)?,
+    })
+}
+
+/// Rebuilds the run; `evaluations` are those whose cells are touched.
+pub(super) fn run(connection: &Connection, declared: &Declared, run_no: i64, mut evaluations: BTreeSet<i64>) -> Result<()> {
+    let logs: Vec<Log> = connection.prepare_cached(LOGS)?.query_and_then([run_no], log)?.collect::<Result<_>>()?;
+    let Some(first) = logs.first() else { return forget(connection, run_no) };
+    let arms = arms(connection, declared, run_no)?;
+    let place = head(connection, run_no, &logs, first, arms, &mut evaluations)?;
+    for eval_no in with_namesakes(connection, run_no, evaluations)? {
+        evaluation(connection, declared, &place, &logs, eval_no)?;
+    }
+    let sql = "UPDATE runs_m SET (passed, failed, infra, unscored, missing) = (SELECT coalesce(sum(passed), 0), coalesce(sum(failed), 0),
+        coalesce(sum(infra), 0), coalesce(sum(unscored), 0), coalesce(sum(missing), 0) FROM cells_m WHERE run_no = ?1) WHERE run_no = ?1";
+    connection.prepare_cached(sql)?.execute([run_no])?;
+    Ok(())
+}
+
+fn forget(connection: &Connection, run_no: i64) -> Result<()> {
+    for table in ["runs_m", "cells_m", "case_cells_m", "run_arms_m", "run_evaluations_m"] {
+        connection.prepare_cached(&format!("DELETE FROM {table} WHERE run_no = ?1"))?.execute([run_no])?;
+    }
+    Ok(())
+}
+
+const NEWEST_ARM: &str = "SELECT la.info FROM logs_m l JOIN log_arms_m la ON la.log_no = l.log_no JOIN arms_m a ON a.arm_no = la.arm_no
+    WHERE l.run_no = ?1 AND a.effective_no = ?2 ORDER BY l.created_at DESC, l.log_id DESC, a.name DESC LIMIT 1";
+
+/// Writes the run's arms, each as its newest log has it; how many there are.
+fn arms(connection: &Connection, declared: &Declared, run_no: i64) -> Result<i64> {
+    let sql =
+        "SELECT DISTINCT a.effective_no FROM logs_m l JOIN log_arms_m la ON la.log_no = l.log_no JOIN arms_m a ON a.arm_no = la.arm_no
+               WHERE l.run_no = ?1";
+    let numbers: Vec<i64> = {
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map([run_no], |row| row.get(0))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    connection.prepare_cached("DELETE FROM run_arms_m WHERE run_no = ?1")?.execute([run_no])?;
+    let mut names = Names::arms(connection);
+    for arm_no in &numbers {
+        let info: String = connection.prepare_cached(NEWEST_ARM)?.query_row([run_no, *arm_no], |row| row.get(0))?;
+        let info: ArmInfo = serde_json::from_str(&info)?;
+        let role = declared.role(&info.name).or_else(|| names.get(*arm_no).ok().and_then(|name| declared.role(name)));
+        let role = role.map(|role| role.word().to_owned()).or(info.role);
+        let mut statement = connection.prepare_cached("INSERT INTO run_arms_m (run_no, arm_no, role, factors) VALUES (?1, ?2, ?3, ?4)")?;
+        statement.execute(params![run_no, arm_no, role, serde_json::to_string(&info.factors)?])?;
+    }
+    Ok(i64::try_from(numbers.len()).unwrap_or(i64::MAX))
+}
+
+const HEAD: &str =
+    "UPDATE runs_m SET kind = ?2, status = ?3, created_at = ?4, started_at = ?5, completed_at = ?6, git = ?7, sha = ?8, sha_key = ?9,
+    branch = ?10, dirty = ?11, round = ?12, ancestors_no = ?13, arms = ?14 WHERE run_no = ?1";
+
+/// Writes what the run's logs say together. What every cell or key repeats of it is brought up to date where it changed.
+fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i64, evaluations: &mut BTreeSet<i64>) -> Result<Place> {
+    let sql = "SELECT run_id, kind, created_at, arms FROM runs_m WHERE run_no = ?1";
+    let (run_id, kind, created_at, arms_before): (String, i64, i64, i64) =
+        connection.prepare_cached(sql)?.query_row([run_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let recorded = logs.iter().any(|log| log.kind == Kind::Recorded);
+    let place = Place { run_no, run_id, recorded, created_at: first.stub.created_at.millis(), several_arms: arms > 1 };
+    let stubs: Vec<LogStub> = logs.iter().map(|log| log.stub.clone()).collect();
+    let now = if recorded { Kind::Recorded } else { Kind::Scratch };
+    let git = first.git.as_ref();
+    let sha = git.and_then(|git| git.sha.as_deref());
+    connection.prepare_cached(HEAD)?.execute(params![
+        run_no,
+        now.code(),
+        grouping::status(&stubs).code(),
+        place.created_at,
+        logs.iter().filter_map(|log| log.started_at).min(),
+        logs.iter().map(|log| log.completed_at).collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max()),
+        git.is_some(),
+        sha,
+        sha.map(str::to_ascii_lowercase),
+        git.and_then(|git| git.branch.as_deref()),
+        git.and_then(|git| git.dirty),
+        logs.iter().find_map(|log| log.round.as_deref()),
+        first.ancestors_no,
+        arms,
+    ])?;
+    if kind != now.code() || created_at != place.created_at {
+        for table in ["cells_m", "case_cells_m"] {
+            let sql = format!("UPDATE {table} SET recorded = ?2, created_at = ?3 WHERE run_no = ?1");
+            connection.prepare_cached(&sql)?.execute(params![run_no, recorded, place.created_at])?;
+        }
+    }
+    if (arms_before > 1) != place.several_arms {
+        // The arm enters or leaves every key of the run.
+        let mut statement = connection.prepare_cached("SELECT eval_no FROM run_evaluations_m WHERE run_no = ?1")?;
+        let mut rows = statement.query([run_no])?;
+        while let Some(row) = rows.next()? {
+            evaluations.insert(row.get(0)?);
+        }
+    }
+    Ok(place)
+}
+
+/// The evaluations by id, with those whose keys can repeat a touched one's (`a/b` without a case, after `a` with case `b`).
+fn with_namesakes(connection: &Connection, run_no: i64, evaluations: BTreeSet<i64>) -> Result<Vec<i64>> {
+    let mut names = Names::evaluations(connection);
+    let mut out = BTreeMap::new();
+    let sql = "SELECT e.eval_no, e.id FROM evaluations_m e JOIN run_evaluations_m r ON r.run_no = ?1 AND r.eval_no = e.eval_no
+               WHERE e.id > ?2 || '/' AND e.id < ?2 || '0'";
+    for eval_no in evaluations {
+        let id = names.get(eval_no)?.to_owned();
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![run_no, id])?;
+        while let Some(row) = rows.next()? {
+            out.insert(row.get::<_, String>(1)?, row.get(0)?);
+        }
+        out.insert(id, eval_no);
+    }
+    Ok(out.into_values().collect())
+}
+
+struct Attempt {
+    stub: AttemptStub,
+    log_no: i64,
+    case_no: i64,
+    arm_no: i64,
+    outcome: Outcome,
+    n: Option<u32>,
+    key: Option<String>,
+}
+
+const ATTEMPTS: &str = "SELECT a.attempt_no, a.log_no, a.case_no, c.id, a.arm_no, a.raw_arm_no, a.outcome, a.n, a.key, a.epoch, a.uuid
+    FROM attempts_m a JOIN cases_m c ON c.case_no = a.case_no WHERE a.run_no = ?1 AND a.eval_no = ?2";
+
+fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs: &[Log], eval_no: i64) -> Result<()> {
+    let infos = infos(connection, logs, eval_no)?;
+    for table in ["cells_m", "case_cells_m", "run_evaluations_m"] {
+        let sql = format!("DELETE FROM {table} WHERE run_no = ?1 AND eval_no = ?2");
+        connection.prepare_cached(&sql)?.execute([place.run_no, eval_no])?;
+    }
+    let Some((_, newest)) = infos.last() else { return Ok(()) };
+    let info = EvaluationInfo {
+        threshold: declared.threshold(&newest.id).or(newest.threshold),
+        family: declared.family(&newest.id).map(str::to_owned).or_else(|| newest.family.clone()),
+        ..newest.clone()
+    };
+    let mut statement = connection.prepare_cached("INSERT INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)")?;
+    statement.execute(params![place.run_no, eval_no, serde_json::to_string(&info)?])?;
+    let mut attempts = counting(connection, place, logs, eval_no)?;
+    keys(connection, place, eval_no, &info.id, &mut attempts)?;
+    let missing = missing(connection, logs, &infos, &attempts)?;
+    cells(connection, place, eval_no, &info, &attempts, &missing)
+}
+
+/// What each log of the run says of the evaluation, oldest log first.
+fn infos<'a>(connection: &Connection, logs: &'a [Log], eval_no: i64) -> Result<Vec<(&'a Log, EvaluationInfo)>> {
+    let mut out = Vec::new();
+    let mut statement = connection.prepare_cached("SELECT info FROM log_evaluations_m WHERE log_no = ?1 AND eval_no = ?2")?;
+    for log in logs {
+        if let Some(info) = statement.query_row([log.log_no, eval_no], |row| row.get::<_, String>(0)).optional()? {
+            out.push((log, serde_json::from_str(&info)?));
+        }
+    }
+    Ok(out)
+}
+
+/// The attempts that count, by case and arm, then in the order that they are numbered in; the others lose their keys.
+fn counting(connection: &Connection, place: &Place, logs: &[Log], eval_no: i64) -> Result<Vec<Attempt>> {
+    let by_no: BTreeMap<i64, &Log> = logs.iter().map(|log| (log.log_no, log)).collect();
+    let mut attempts = Vec::new();
+    let mut statement = connection.prepare_cached(ATTEMPTS)?;
+    let mut rows = statement.query([place.run_no, eval_no])?;
+    while let Some(row) = rows.next()? {
+        if let Some(log) = by_no.get(&row.get(1)?) {
+            attempts.push(attempt(row, log)?);
+        }
+    }
+    let tasks: BTreeSet<&str> = logs.iter().map(Log::task).collect();
+    // Without a retry nothing can be superseded, which is the usual case and spares a copy of every id.
+    if tasks.len() < logs.len() {
+        let stubs: Vec<AttemptStub> = attempts.iter().map(|attempt| attempt.stub.clone()).collect();
+        let gone = grouping::superseded(&stubs);
+        let (lost, kept): (Vec<_>, Vec<_>) = attempts.into_iter().partition(|attempt| gone.binary_search(&attempt.stub.row).is_ok());
+        for attempt in lost.iter().filter(|attempt| attempt.n.is_some()) {
+            connection.prepare_cached("UPDATE attempts_m SET n = NULL, key = NULL WHERE attempt_no = ?1")?.execute([attempt.stub.row])?;
+        }
+        attempts = kept;
+    }
+    attempts.sort_by(|a, b| {
+        let order = |attempt: &Attempt| (attempt.case_no, attempt.arm_no, attempt.stub.epoch);
+        order(a).cmp(&order(b)).then_with(|| a.stub.log_age.cmp(&b.stub.log_age)).then_with(|| a.stub.row.cmp(&b.stub.row))
+    });
+    Ok(attempts)
+}
+
+fn attempt(row: &Row<'_>, log: &Log) -> Result<Attempt> {
+    let raw_arm: i64 = row.get(5)?;
+    let stub = AttemptStub {
+        row: row.get(0)?,
+        // Two arms of one log try the same case without replacing each other.
+        task: format!("{raw_arm} {}", log.task()),
+        log_age: (log.stub.created_at, log.stub.log_id.clone()),
+        uuid: row.get(10)?,
+        case: row.get(3)?,
+        epoch: names::small(row.get(9)?),
+    };
+    Ok(Attempt {
+        stub,
+        log_no: log.log_no,
+        case_no: row.get(2)?,
+        arm_no: row.get(4)?,
+        outcome: Outcome::from_code(row.get(6)?)?,
+        n: row.get(7)?,
+        key: row.get(8)?,
+    })
+}
+
+const KEY_TAKEN: &str = "SELECT 1 FROM attempts_m WHERE run_no = ?1 AND key = ?2 AND eval_no <> ?3";
+
+/// Numbers the attempts of each case and arm, and gives each its key.
+fn keys(connection: &Connection, place: &Place, eval_no: i64, id: &str, attempts: &mut [Attempt]) -> Result<()> {
+    let mut names = Names::arms(connection);
+    let mut last = None;
+    let mut n = 0;
+    for attempt in attempts {
+        let of = (attempt.case_no, attempt.arm_no);
+        n = if last == Some(of) { n + 1 } else { 1 };
+        last = Some(of);
+        let arm = if place.several_arms { Some(names.get(attempt.arm_no)?) } else { None };
+        let mut key = key::attempt_key(id, &attempt.stub.case, arm, n);
+        if attempt.stub.case.is_empty() && id.contains('/') {
+            // The other one's id is the beginning of this one, so in the order of `key::distinct` it comes first and keeps the key.
+            let taken = connection.prepare_cached(KEY_TAKEN)?.exists(params![place.run_no, key, eval_no])?;
+            let mut both = if taken { vec![key.clone(), key] } else { vec![key] };
+            key::distinct(&mut both);
+            key = both.pop().unwrap_or_default();
+        }
+        if attempt.n != Some(n) || attempt.key.as_ref() != Some(&key) {
+            connection.prepare_cached("UPDATE attempts_m SET n = ?2, key = ?3 WHERE attempt_no = ?1")?.execute(params![
+                attempt.stub.row,
+                n,
+                key
+            ])?;
+        }
+        attempt.n = Some(n);
+        attempt.key = Some(key);
+    }
+    Ok(())
+}
+
+/// Planned attempts without a record, by arm, from the last log of each task.
+fn missing(connection: &Connection, logs: &[Log], infos: &[(&Log, EvaluationInfo)], attempts: &[Attempt]) -> Result<BTreeMap<i64, u32>> {
+    let last: BTreeMap<&str, i64> = logs.iter().map(|log| (log.task(), log.log_no)).collect();
+    let task_of: BTreeMap<i64, &str> = logs.iter().map(|log| (log.log_no, log.task())).collect();
+    let mut out = BTreeMap::new();
+    for (log, info) in infos.iter().filter(|(log, _)| last.get(log.task()) == Some(&log.log_no)) {
+        let Some(planned) = info.planned else { continue };
+        let mut recorded: BTreeMap<i64, u32> = BTreeMap::new();
+        for attempt in attempts.iter().filter(|attempt| task_of.get(&attempt.log_no) == Some(&log.task())) {
+            *recorded.entry(attempt.arm_no).or_default() += 1;
+        }
+        let by_name = candidates(connection, log.log_no, &recorded)?;
+        let have: Vec<u32> = by_name.iter().map(|arm_no| recorded.get(arm_no).copied().unwrap_or(0)).collect();
+        for (arm_no, count) in by_name.into_iter().zip(planned::missing(planned, &have)) {
+            let sum = out.entry(arm_no).or_insert(0_u32);
+            *sum = sum.saturating_add(count);
+        }
+    }
+    Ok(out)
+}
+
+/// The arms that a log may have planned attempts for, by name: all of its arms where it has one evaluation; else those with attempts, if any.
+fn candidates(connection: &Connection, log_no: i64, recorded: &BTreeMap<i64, u32>) -> Result<Vec<i64>> {
+    let sql = "SELECT count(*) FROM log_evaluations_m WHERE log_no = ?1";
+    let evaluations: i64 = connection.prepare_cached(sql)?.query_row([log_no], |row| row.get(0))?;
+    let mut numbers: BTreeSet<i64> = recorded.keys().copied().collect();
+    if evaluations == 1 || numbers.is_empty() {
+        let sql = "SELECT a.effective_no FROM log_arms_m la JOIN arms_m a ON a.arm_no = la.arm_no WHERE la.log_no = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([log_no])?;
+        while let Some(row) = rows.next()? {
+            numbers.insert(row.get(0)?);
+        }
+    }
+    let mut names = Names::arms(connection);
+    let named: BTreeMap<String, i64> =
+        numbers.into_iter().map(|number| Ok((names.get(number)?.to_owned(), number))).collect::<Result<_>>()?;
+    Ok(named.into_values().collect())
+}
+
+const INSERT_CELL: &str =
+    "(run_no, eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict, recorded,
+    created_at, run_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+
+fn cells(
+    connection: &Connection,
+    place: &Place,
+    eval_no: i64,
+    info: &EvaluationInfo,
+    attempts: &[Attempt],
+    missing: &BTreeMap<i64, u32>,
+) -> Result<()> {
+    let mut by_case: BTreeMap<(i64, i64), Counts> = BTreeMap::new();
+    let mut by_arm: BTreeMap<i64, Counts> = BTreeMap::new();
+    for attempt in attempts {
+        by_case.entry((attempt.case_no, attempt.arm_no)).or_default().add(attempt.outcome);
+        by_arm.entry(attempt.arm_no).or_default().add(attempt.outcome);
+    }
+    for (arm_no, count) in missing.iter().filter(|(_, count)| **count > 0) {
+        let counts = by_arm.entry(*arm_no).or_default();
+        counts.missing = counts.missing.saturating_add(*count);
+    }
+    let distinct = by_case.keys().map(|(case_no, _)| case_no).collect::<BTreeSet<_>>().len();
+    let cases = u32::try_from(distinct).unwrap_or(u32::MAX).max(info.dataset_cases.unwrap_or(0));
+    let threshold = cell::threshold(info.threshold, cases);
+    let flags = i64::from(cases > 1) + 2 * i64::from(info.threshold.is_some());
+    let evaluation_cells = by_arm.into_iter().map(|(arm_no, counts)| ("cells_m", 0, arm_no, counts));
+    let case_cells = by_case.into_iter().map(|((case_no, arm_no), counts)| ("case_cells_m", case_no, arm_no, counts));
+    for (table, case_no, arm_no, counts) in evaluation_cells.chain(case_cells) {
+        let Counts { passed, failed, infra, unscored, missing } = counts;
+        let verdict = Verdict::judge(counts, threshold).code();
+        connection.prepare_cached(&format!("INSERT INTO {table} {INSERT_CELL}"))?.execute(params![
+            place.run_no,
+            eval_no,
+            case_no,
+            arm_no,
+            passed,
+            failed,
+            infra,
+            unscored,
+            missing,
+            threshold,
+            flags,
+            verdict,
+            place.recorded,
+            place.created_at,
+            place.run_id
+        ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! The one function that writes: a change, in one transaction.
+//!
+//! Promises: all or nothing; the generation rises when anything but file stamps changed; what is left does not depend on the order of changes.
+//! Does not: work out runs, keys or cells (`regroup` and `rebuild` do).
+
+use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
+
+use super::{
+    names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
+    record,
+    regroup::{self, Touched},
+};
+use crate::{
+    domain::{declared::Declared, grouping, log::RunStatus},
+    store::{Applied, Change, FileRow, FileStamp, FileState, LogChange, Result},
+};
+
+pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<Applied> {
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let applied = match change {
+        Change::Log(change) => log(&mut transaction, change)?,
+        Change::Skipped { file, broken, reason } => skipped(&transaction, &file, if broken { BROKEN } else { SKIPPED }, &reason)?,
+        Change::Vanished { paths } => vanished(&transaction, &paths)?,
+        Change::Declared(declared) => declare(&transaction, &declared)?,
+    };
+    if applied.changed {
+        transaction.prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'generation'")?.execute([])?;
+    }
+    transaction.commit()?;
+    Ok(applied)
+}
+
+fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Applied> {
+    let held = names::file(transaction, &change.file.path)?;
+    if let Some(applied) = unchanged(transaction, held.as_ref(), &change)? {
+        return Ok(applied);
+    }
+    let declared = names::declared(transaction)?;
+    let mut touched = Touched::default();
+    let file = change.file.clone();
+    let log_id = change.header.log_id.clone();
+    release(transaction, held.as_ref(), Some(&log_id), &mut touched)?;
+    let rival = rival(transaction, &log_id, &file.path)?;
+    let mut savepoint = transaction.savepoint()?;
+    let kept = record::log(&savepoint, &declared, change, rival.is_none().then_some(&mut touched))?;
+    let copy = grouping::Copy { path: file.path.clone(), ..kept.copy };
+    let mut applied = Applied { changed: true, attempts: copy.attempts, counts: kept.counts, ..Applied::default() };
+    match rival {
+        Some(rival) if !grouping::wins(&copy, &rival) => {
+            savepoint.rollback()?;
+            savepoint.commit()?;
+            let state = FileState::CopyOf(rival.path.clone());
+            let same = held.is_some_and(|held| held.state == state);
+            stamp(transaction, &file, COPY, &rival.path, Some((&log_id, &copy)))?;
+            regroup::settle(transaction, &declared, touched.clone())?;
+            applied = Applied { changed: !same || !touched.is_empty(), copy_of: Some(rival.path), ..Applied::default() };
+            let log_no = record::log_no(transaction, &log_id)?;
+            applied.run_id = log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten();
+        }
+        rival => {
+            beat(&savepoint, rival.as_ref(), &log_id, &copy, kept.log_no, &mut touched)?;
+            savepoint.commit()?;
+            stamp(transaction, &file, LOG, &log_id, Some((&log_id, &copy)))?;
+            touched.log(transaction, kept.log_no)?;
+            regroup::settle(transaction, &declared, touched)?;
+            applied.run_id = regroup::run_of(transaction, kept.log_no)?;
+        }
+    }
+    Ok(applied)
+}
+
+/// The answer where the file holds what is already there; only its stamp is brought up to date.
+fn unchanged(transaction: &Transaction<'_>, held: Option<&FileRow>, change: &LogChange<'_>) -> Result<Option<Applied>> {
+    let Some(held) = held.filter(|held| held.stamp.digest == change.file.digest) else { return Ok(None) };
+    let (run_id, copy_of) = match &held.state {
+        FileState::Log(log_id) => {
+            // The same bytes under another kind or run key (`--run`) are another log to the run that they make.
+            let Some(log_no) = record::same(transaction, log_id, change)? else { return Ok(None) };
+            (regroup::run_of(transaction, log_no)?, None)
+        }
+        FileState::CopyOf(path) => {
+            let log_no = record::log_no(transaction, &change.header.log_id)?;
+            (log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten(), Some(path.clone()))
+        }
+        FileState::Skipped(_) | FileState::Broken(_) => return Ok(None),
+    };
+    restamp(transaction, &change.file)?;
+    Ok(Some(Applied { run_id, copy_of, ..Applied::default() }))
+}
+
+/// Removes what a file held, since it goes or holds something else now (`log_id`).
+fn release(transaction: &Transaction<'_>, held: Option<&FileRow>, log_id: Option<&str>, touched: &mut Touched) -> Result<()> {
+    let Some(FileRow { state: FileState::Log(old), .. }) = held else { return Ok(()) };
+    if let Some(log_no) = record::log_no(transaction, old)? {
+        regroup::remove(transaction, log_no, touched)?;
+    }
+    if log_id != Some(old.as_str()) {
+        // Nobody has read the copies whole: forgotten, they are read at the next look, and one of them counts.
+        transaction.prepare_cached("DELETE FROM files WHERE log_id = ?1 AND state = ?2")?.execute(params![old, COPY])?;
+    }
+    Ok(())
+}
+
+/// The other file that holds this log and counts.
+fn rival(transaction: &Transaction<'_>, log_id: &str, path: &str) -> Result<Option<grouping::Copy>> {
+    let sql = "SELECT path, status, attempts, completed_at FROM files WHERE log_id = ?1 AND state = ?2 AND path <> ?3";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut rows = statement.query_and_then(params![log_id, LOG, path], copy_row)?;
+    rows.next().transpose()
+}
+
+fn copy_row(row: &rusqlite::Row<'_>) -> Result<grouping::Copy> {
+    Ok(grouping::Copy {
+        path: row.get(0)?,
+        status: RunStatus::from_code(row.get(1)?)?,
+        attempts: names::natural(row.get(2)?),
+        completed_at: names::time(row.get(3)?),
+    })
+}
+
+/// Makes the other files of a log copies of the one that now counts; those that would count rather than it are to be read again.
+fn beat(
+    savepoint: &Savepoint<'_>,
+    rival: Option<&grouping::Copy>,
+    log_id: &str,
+    copy: &grouping::Copy,
+    log_no: i64,
+    touched: &mut Touched,
+) -> Result<()> {
+    if rival.is_some() {
+        if let Some(old) = record::other_log_no(savepoint, log_id, log_no)? {
+            regroup::remove(savepoint, old, touched)?;
+        }
+        regroup::place(savepoint, log_no, touched)?;
+    }
+    let others: Vec<grouping::Copy> = {
+        let sql = "SELECT path, status, attempts, completed_at FROM files WHERE log_id = ?1 AND path <> ?2";
+        let mut statement = savepoint.prepare_cached(sql)?;
+        let rows = statement.query_and_then(params![log_id, copy.path], copy_row)?;
+        rows.collect::<Result<_>>()?
+    };
+    for other in others {
+        if grouping::wins(copy, &other) {
+            let sql = "UPDATE files SET state = ?2, detail = ?3 WHERE path = ?1";
+            savepoint.prepare_cached(sql)?.execute(params![other.path, COPY, copy.path])?;
+        } else {
+            savepoint.prepare_cached("DELETE FROM files WHERE path = ?1")?.execute([other.path])?;
+        }
+    }
+    Ok(())
+}
+
+fn skipped(transaction: &Transaction<'_>, file: &FileStamp, code: i64, reason: &str) -> Result<Applied> {
+    let held = names::file(transaction, &file.path)?;
+    let state = if code == BROKEN { FileState::Broken(reason.to_owned()) } else { FileState::Skipped(reason.to_owned()) };
+    let changed = held.as_ref().is_none_or(|held| held.state != state);
+    let mut touched = Touched::default();
+    release(transaction, held.as_ref(), None, &mut touched)?;
+    stamp(transaction, file, code, reason, None)?;
+    regroup::settle(transaction, &names::declared(transaction)?, touched)?;
+    Ok(Applied { changed, ..Applied::default() })
+}
+
+fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> {
+    let mut touched = Touched::default();
+    let mut changed = false;
+    for path in paths {
+        let Some(held) = names::file(transaction, path)? else { continue };
+        changed = true;
+        release(transaction, Some(&held), None, &mut touched)?;
+        transaction.prepare_cached("DELETE FROM files WHERE path = ?1")?.execute([path])?;
+    }
+    regroup::settle(transaction, &names::declared(transaction)?, touched)?;
+    Ok(Applied { changed, ..Applied::default() })
+}
+
+fn declare(transaction: &Transaction<'_>, new: &Declared) -> Result<Applied> {
+    let old = names::declared(transaction)?;
+    if old == *new {
+        return Ok(Applied::default());
+    }
+    let text = serde_json::to_string(new)?;
+    transaction.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'declared'")?.execute([text])?;
+    let mut touched = Touched::default();
+    regroup::evaluations_declared(transaction, &old, new, &mut touched)?;
+    regroup::arms_declared(transaction, &old, new, &mut touched)?;
+    regroup::settle(transaction, new, touched)?;
+    Ok(Applied { changed: true, ..Applied::default() })
+}
+
+fn stamp(transaction: &Transaction<'_>, file: &FileStamp, state: i64, detail: &str, copy: Option<(&str, &grouping::Copy)>) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO files (path, size, mtime_ns, digest, source, state, detail, log_id, status, attempts, completed_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    transaction.prepare_cached(sql)?.execute(params![
+        file.path,
+        names::int(file.size),
+        file.mtime_ns,
+        file.digest,
+        file.source,
+        state,
+        detail,
+        copy.map(|(log_id, _)| log_id),
+        copy.map(|(_, copy)| copy.status.code()),
+        copy.map(|(_, copy)| names::int(copy.attempts)),
+        copy.and_then(|(_, copy)| names::millis(copy.completed_at)),
+    ])?;
+    Ok(())
+}
+
+fn restamp(transaction: &Transaction<'_>, file: &FileStamp) -> Result<()> {
+    let sql = "UPDATE files SET size = ?2, mtime_ns = ?3, source = ?4 WHERE path = ?1";
+    transaction.prepare_cached(sql)?.execute(params![file.path, names::int(file.size), file.mtime_ns, file.source])?;
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! Tools: what an agent calls and a person runs, from one declaration each.
+//!
+//! Promises: a tool is one file and one word in [`ENTRIES`]; its arguments, schema, `--help` and decoding come from one struct; its text and
+//! its JSON from one result. Calls block and belong on the blocking pool.
+//! Does not: know MCP, HTTP or SQL; check who may call (the gate does, from the entry's own fields).
+
+pub mod arguments;
+pub mod error;
+pub mod history;
+pub mod render;
+pub mod resolve;
+
+use std::sync::Arc;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, value::RawValue};
+
+pub use self::error::ToolError;
+use self::render::Style;
+use crate::{
+    auth::{Caller, Role},
+    domain::time::Timestamp,
+    store::Store,
+};
+
+/// All tools, in the order that `tools/list` has them.
+pub static ENTRIES: &[Entry] = &[
+    Entry::of::<history::failures::Failures>(),
+    Entry::of::<history::history::History>(),
+    Entry::of::<history::show::Show>(),
+    Entry::of::<history::compare::Compare>(),
+    Entry::of::<history::transcript::Transcript>(),
+    Entry::of::<history::runs_list::RunsList>(),
+];
+
+/// The groups that an operator switches on and a caller narrows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Toolset {
+    /// What happened, run by run.
+    History,
+    /// What can be planned and changed.
+    Workspace,
+}
+
+/// What a tool costs, which decides the queue that it waits in (decision 34).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Milliseconds: several at once for one caller.
+    Light,
+    /// Possibly seconds: one at a time for one caller.
+    Heavy,
+}
+
+/// Bounds on answers; each is a config key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a result's JSON, over MCP.
+    pub result_bytes: usize,
+    /// Rows of a `history` or `compare` answer.
+    pub rows: usize,
+    /// Bytes of one transcript line.
+    pub line_bytes: usize,
+    /// Bytes of one transcript line in the tail that `failures` shows.
+    pub tail_line_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { result_bytes: 1024 * 1024, rows: 500, line_bytes: 32 * 1024, tail_line_bytes: 1024 }
+    }
+}
+
+/// What a call may use.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The project.
+    pub store: Arc<dyn Store>,
+    /// Who asks.
+    pub caller: Caller,
+    /// When.
+    pub now: Timestamp,
+    /// How much may be answered.
+    pub limits: Limits,
+    /// How text is to look.
+    pub style: Style,
+}
+
+/// A result: the JSON that a program reads and the text that a person reads.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The typed result, serialised once.
+    pub json: Box<RawValue>,
+    /// A short rendering of the same.
+    pub text: String,
+}
+
+/// One tool. Implemented by an empty type; everything else derives from it.
+pub trait Tool {
+    /// The name, in snake_case.
+    const NAME: &'static str;
+    /// The same as a command-line verb, in kebab-case.
+    const VERB: &'static str = Self::NAME;
+    /// The title that people see.
+    const TITLE: &'static str;
+    /// What it answers, in a sentence or two: the description for agents and the head of `--help`.
+    const DOC: &'static str;
+    /// The toolsets that it is in.
+    const TOOLSETS: &'static [Toolset] = &[Toolset::History];
+    /// The scopes of which the caller needs one of each group.
+    const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"]];
+    /// The least role.
+    const ROLE: Role = Role::Viewer;
+    /// What it costs.
+    const WEIGHT: Weight = Weight::Light;
+    /// The arguments that narrow an answer, named when one is too large.
+    const NARROWS: &'static str;
+
+    /// The arguments.
+    type Input: Args + DeserializeOwned + Serialize + JsonSchema;
+    /// The result.
+    type Output: Serialize + JsonSchema;
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// [`ToolError`], whose text is for the caller.
+    fn call(ctx: &Ctx, input: Self::Input) -> Result<Self::Output, ToolError>;
+
+    /// The answer as text for people.
+    fn text(output: &Self::Output, style: &Style) -> String;
+}
+
+/// A tool with its types erased: a row of the registry.
+pub struct Entry {
+    /// [`Tool::NAME`].
+    pub name: &'static str,
+    /// [`Tool::VERB`].
+    pub verb: &'static str,
+    /// [`Tool::TITLE`].
+    pub title: &'static str,
+    /// [`Tool::DOC`].
+    pub doc: &'static str,
+    /// [`Tool::TOOLSETS`].
+    pub toolsets: &'static [Toolset],
+    /// [`Tool::SCOPES`].
+    pub scopes: &'static [&'static [&'static str]],
+    /// [`Tool::ROLE`].
+    pub role: Role,
+    /// [`Tool::WEIGHT`].
+    pub weight: Weight,
+    /// The JSON Schema of the arguments.
+    pub input_schema: fn() -> Map<String, Value>,
+    /// The JSON Schema of the result.
+    pub output_schema: fn() -> Map<String, Value>,
+    /// The arguments as a command line.
+    pub command: fn() -> Command,
+    /// A command line's arguments as JSON.
+    pub arguments: fn(&ArgMatches) -> Result<Map<String, Value>, clap::Error>,
+    /// Decodes the arguments, answers, renders.
+    pub run: fn(&Ctx, Map<String, Value>) -> Result<Answer, ToolError>,
+}
+
+impl Entry {
+    const fn of<T: Tool>() -> Self {
+        Self {
+            name: T::NAME,
+            verb: T::VERB,
+            title: T::TITLE,
+            doc: T::DOC,
+            toolsets: T::TOOLSETS,
+            scopes: T::SCOPES,
+            role: T::ROLE,
+            weight: T::WEIGHT,
+            input_schema: arguments::input_schema::<T::Input>,
+            output_schema: arguments::output_schema::<T::Output>,
+            command: command::<T>,
+            arguments: from_matches::<T>,
+            run: run::<T>,
+        }
+    }
+}
+
+/// The entry that `name` means: its own name, or one with dots or dashes for underscores (decision 84).
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    let plain = name.replace(['.', '-'], "_");
+    ENTRIES.iter().find(|entry| entry.name == plain)
+}
+
+fn command<T: Tool>() -> Command {
+    T::Input::augment_args(Command::new(T::VERB).about(T::DOC).allow_missing_positional(true))
+}
+
+fn from_matches<T: Tool>(matches: &ArgMatches) -> Result<Map<String, Value>, clap::Error> {
+    let input = T::Input::from_arg_matches(matches)?;
+    match serde_json::to_value(input) {
+        Ok(Value::Object(map)) => Ok(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        _ => Err(clap::Error::raw(clap::error::ErrorKind::Format, "the arguments could not be read\n")),
+    }
+}
+
+fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
+    let output = T::call(ctx, arguments::decode(arguments)?)?;
+    let json = serde_json::value::to_raw_value(&output).map_err(|error| ToolError::Internal(error.to_string()))?;
+    if json.get().len() > ctx.limits.result_bytes {
+        return Err(ToolError::TooLarge { tool: T::NAME, bytes: json.get().len(), max: ctx.limits.result_bytes, narrows: T::NARROWS });
+    }
+    Ok(Answer { json, text: T::text(&output, &ctx.style) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_aliases_find_them() {
+        for (index, entry) in ENTRIES.iter().enumerate() {
+            assert!(ENTRIES.iter().skip(index + 1).all(|other| other.name != entry.name), "{}", entry.name);
+            assert_eq!(entry.verb, entry.name.replace('_', "-"));
+            assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", entry.name);
+        }
+        assert_eq!(find("runs-list").map(|entry| entry.name), Some("runs_list"));
+        assert_eq!(find("runs.list").map(|entry| entry.name), Some("runs_list"));
+        assert!(find("runs list").is_none());
+    }
+
+    #[test]
+    fn an_empty_command_line_and_an_empty_object_mean_the_same() {
+        for entry in ENTRIES {
+            let required = (entry.input_schema)().get("required").cloned();
+            let mut command = (entry.command)();
+            let words: Vec<&str> = if required.is_some() { vec![entry.name, "x"] } else { vec![entry.name] };
+            let matches = command.try_get_matches_from_mut(words).map_err(|error| error.to_string());
+            let arguments = matches.and_then(|matches| (entry.arguments)(&matches).map_err(|error| error.to_string()));
+            let schema = (entry.input_schema)();
+            for (name, value) in arguments.unwrap_or_default() {
+                let default = schema.get("properties").and_then(|all| all.get(&name)).and_then(|one| one.get("default"));
+                let wanted = required.iter().flat_map(|all| all.as_array().into_iter().flatten()).any(|one| one == &name);
+                assert!(wanted || default == Some(&value), "{} {name}: {value} on the command line, {default:?} in the schema", entry.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Why a tool gave no result. The text is what the caller reads: what was wrong, with which value, and what would be right.
+//!
+//! Promises: never a path, SQL or a backtrace; the inner face of an internal failure goes to the log only.
+//! Does not: know status codes.
+
+use crate::{domain::reference::ReferenceError, store};
+
+/// A refusal or failure of a tool call.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// An argument is wrong; the sentence names it, its value and what is allowed.
+    #[error("{0}")]
+    Argument(String),
+    /// A reference, id or key names nothing (or too much).
+    #[error("{0}")]
+    NotFound(String),
+    /// A run reference names no run, or several.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// The answer is too large to send.
+    #[error("the answer of {tool} takes {bytes} bytes; at most {max} are sent. Narrow it with {narrows}")]
+    TooLarge {
+        /// The tool.
+        tool: &'static str,
+        /// What it takes.
+        bytes: usize,
+        /// What is allowed.
+        max: usize,
+        /// The arguments that narrow it.
+        narrows: &'static str,
+    },
+    /// The store could not answer.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A fault of ours.
+    #[error("an internal error; the log has it")]
+    Internal(String),
+}
+
+impl ToolError {
+    /// What the log keeps of it.
+    #[must_use]
+    pub fn inner(&self) -> String {
+        match self {
+            Self::Internal(inner) | Self::Store(store::Error::Internal(inner)) => inner.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether it is a fault of ours rather than of the question.
+    #[must_use]
+    pub const fn internal(&self) -> bool {
+        matches!(self, Self::Internal(_) | Self::Store(_))
+    }
+}

@@ -1,0 +1,131 @@
+//! The text of `compare`: who is held against whom, the rows with their evidence, what changed.
+//!
+//! Promises: the verdict on the evidence stands beside each difference.
+//! Does not: leave numbers without their counts.
+
+use comfy_table::Color;
+
+use super::{CellSide, Evidence, Output, Row, Status};
+use crate::{
+    stats::Word,
+    tools::{
+        history::record::RunSide,
+        render::{self, Grid, Style, Text},
+    },
+};
+
+pub(super) fn text(output: &Output, style: &Style) -> String {
+    let mut parts = vec![title(output)];
+    if !output.rows.is_empty() {
+        parts.push(table(output, style));
+    }
+    parts.push(summary(output));
+    parts.extend(output.suite.as_ref().map(|suite| format!("all shared cases: {}", evidence(suite))));
+    let changes: Vec<String> = output
+        .changes
+        .iter()
+        .take(10)
+        .map(|change| format!("  {}: {} -> {}", change.field, or_none(&change.base), or_none(&change.head)))
+        .collect();
+    if !changes.is_empty() {
+        parts.push(format!("changed in the stack:\n{}", render_lines(&changes)));
+    }
+    if !output.not_run.is_empty() {
+        parts.push(format!("not run since: {}", render::clean(&output.not_run.join(", "))));
+    }
+    parts.extend(output.note.clone());
+    parts.join("\n")
+}
+
+fn render_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| render::clean(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn or_none(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or("(none)")
+}
+
+fn title(output: &Output) -> String {
+    let side = |side: &RunSide| {
+        let at = side.created_at.map(|at| format!(" ({} UTC)", render::short_time(at))).unwrap_or_default();
+        format!("{}{at}", render::clean(&side.run_id))
+    };
+    match (&output.since, &output.head, &output.base) {
+        (Some(since), ..) => format!("each evaluation now, against what it was at {} UTC", render::short_time(*since)),
+        (None, Some(head), Some(base)) => format!("{} against {}", side(head), side(base)),
+        (None, Some(head), None) => format!("{}, without a baseline", side(head)),
+        (None, None, _) => String::new(),
+    }
+}
+
+fn table(output: &Output, style: &Style) -> String {
+    let mut grid = Grid::new(style, &["status", "evaluation", "then", "now", "difference", "evidence"]);
+    for row in output.rows.iter().take(render::ROWS_SHOWN) {
+        let name = [Some(row.id.as_str()), row.case.as_deref(), row.arm.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" / ");
+        let difference = row.evidence.as_ref().and_then(|evidence| evidence.difference).map_or_else(|| "-".to_owned(), render::signed);
+        grid.row([
+            Text::coloured(row.status.word(), colour(row.status)),
+            name.into(),
+            side(row.base.as_ref()).into(),
+            side(row.head.as_ref()).into(),
+            difference.into(),
+            said(row).into(),
+        ]);
+    }
+    grid.text() + &render::more(output.returned.min(render::ROWS_SHOWN), output.total as u64)
+}
+
+const fn colour(status: Status) -> Color {
+    match status {
+        Status::Regressed => Color::Red,
+        Status::Infra => Color::Magenta,
+        Status::Drift => Color::Yellow,
+        Status::Fixed => Color::Green,
+        Status::Added | Status::Removed | Status::Same => Color::Grey,
+    }
+}
+
+fn side(side: Option<&CellSide>) -> String {
+    side.map_or_else(|| "-".to_owned(), |side| format!("{} {}", side.verdict.word(), render::counts(side.counts)))
+}
+
+fn said(row: &Row) -> String {
+    let since = row.changed_at.as_ref().map(|mark| format!("; since {}", render::short_time(mark.created_at))).unwrap_or_default();
+    row.evidence.as_ref().map_or_else(|| "-".to_owned(), |row| evidence(row) + &since)
+}
+
+fn evidence(evidence: &Evidence) -> String {
+    let word = match evidence.word {
+        Word::Confirmed => "confirmed",
+        Word::Inconclusive => "inconclusive",
+        Word::NotComparable => "not comparable",
+    };
+    if let Some(reason) = &evidence.reason {
+        return format!("{word}: {reason}");
+    }
+    let p = evidence.p.map(|p| format!(", p={p}")).unwrap_or_default();
+    let interval =
+        evidence.interval.map(|[low, high]| format!(", 95% [{}, {}]", render::signed(low), render::signed(high))).unwrap_or_default();
+    format!("{word} (n={}{p}{interval})", evidence.n)
+}
+
+fn summary(output: &Output) -> String {
+    let count = |status| output.rows.iter().filter(|row| row.status == status).count();
+    let words = [Status::Regressed, Status::Infra, Status::Drift, Status::Fixed, Status::Added, Status::Removed];
+    let mut parts: Vec<String> = words
+        .into_iter()
+        .map(|status| (count(status), status.word()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    parts.push(format!("{} same", output.same));
+    if output.removed > 0 {
+        parts.push(format!("{} removed, not listed", output.removed));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,306 @@
+//! `failures`: what failed in a run, why, since when, with the end of each attempt's transcript (decisions 23, 62).
+//!
+//! Promises: new failures first; the causes of all failing attempts stand before the cells; `next` is a call that works.
+//! Does not: show attempts that passed.
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::record::RunMark;
+use crate::{
+    domain::{
+        attempt::{Check, shorten},
+        cell::{Cell, CellKey, Grain, Verdict},
+        outcome::{Counts, Outcome},
+    },
+    store::{AttemptQuery, AttemptRow, CellQuery, Run, RunPoint, Streak},
+    tools::{
+        Ctx, Tool, ToolError,
+        arguments::Bounded,
+        render::{self, Style},
+        resolve,
+    },
+};
+
+mod text;
+
+/// Causes listed at most; the rest are counted in the note.
+const CAUSES: usize = 20;
+
+/// The tool.
+pub enum Failures {}
+
+/// The arguments of `failures`.
+#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// The run: latest, latest~N, an id, the beginning of one, or a Git sha.
+    #[arg(default_value = "latest")]
+    #[serde(default = "latest")]
+    pub run: String,
+    /// Only evaluations whose id contains this, ignoring case.
+    #[arg(long)]
+    #[serde(default)]
+    pub filter: Option<String>,
+    /// How many failing cells.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub limit: Bounded<1, 100, 10>,
+    /// How many lines of each failing attempt's conversation, from its end.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub tail: Bounded<0, 100, 12>,
+}
+
+fn latest() -> String {
+    "latest".to_owned()
+}
+
+/// The result of `failures`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// The run's id.
+    pub run_id: String,
+    /// Failing attempts by their reason, over the whole run, the commonest first.
+    pub causes: Vec<Cause>,
+    /// Failing cells: new first, then by evaluation and case.
+    pub cells: Vec<FailingCell>,
+    /// What else should be known.
+    pub note: Option<String>,
+    /// The next useful call.
+    pub next: Option<Next>,
+    /// How many cells are here.
+    pub returned: usize,
+    /// How many there are.
+    pub total: usize,
+    /// Whether all are here.
+    pub complete: bool,
+}
+
+/// Attempts that failed for the same reason.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Cause {
+    /// The same across runs.
+    pub signature: String,
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The first failed check; null for an errored attempt.
+    pub check: Option<String>,
+    /// The reason, normalised.
+    pub reason: String,
+    /// How many attempts.
+    pub attempts: u64,
+}
+
+/// A case (or a whole evaluation without cases) with a failing attempt.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailingCell {
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The case's id, where the evaluation has cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The arm's name.
+    pub arm: String,
+    /// The cell's word.
+    pub verdict: Verdict,
+    /// The five counts.
+    pub counts: Counts,
+    /// Whether the previous counted run passed.
+    pub new: bool,
+    /// How this failure stands in the history.
+    pub recurrence: Recurrence,
+    /// The first run of the unbroken row of runs that did not pass.
+    pub failing_since: Option<RunMark>,
+    /// The last run that passed.
+    pub last_pass: Option<RunMark>,
+    /// The failing attempts.
+    pub attempts: Vec<FailingAttempt>,
+}
+
+/// How a failure stands in the history of its cell (decision 23).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Recurrence {
+    /// The cell was never counted before.
+    First,
+    /// The previous counted run passed, and none failed before.
+    New,
+    /// The previous counted run passed, and an earlier one failed.
+    Returning,
+    /// The previous counted run failed too.
+    Known,
+}
+
+/// A failing attempt.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FailingAttempt {
+    /// Its key, for `transcript`.
+    pub attempt: String,
+    /// `fail` or `infra_error`.
+    pub outcome: Outcome,
+    /// Why it broke, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The limit that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// The checks that did not pass.
+    pub checks: Vec<Check>,
+    /// The last lines of its conversation, each one line of JSON; absent without the scope for transcripts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Vec<String>>,
+}
+
+/// A call worth making next.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Next {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: std::collections::BTreeMap<String, String>,
+}
+
+impl Tool for Failures {
+    const NAME: &'static str = "failures";
+    const TITLE: &'static str = "Failures";
+    const DOC: &'static str = "Returns what failed or errored in a run: causes with counts, then each failing case with whether it is new, since when it fails, its failed checks and the end of its transcript.";
+    const NARROWS: &'static str = "filter, limit and tail";
+    type Input = Input;
+    type Output = Output;
+
+    fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
+        let run = resolve::run(ctx, &input.run)?;
+        let mut found = failing(ctx, &run, input.filter.as_deref())?;
+        let total = found.len();
+        found.truncate(input.limit.count());
+        let cells = with_attempts(ctx, &run, found, input.tail.get())?;
+        let causes = ctx.store.causes(&run.run_id, input.filter.as_deref())?;
+        Ok(Output {
+            note: note(&run, total, causes.len()),
+            next: next(&run, &cells),
+            returned: cells.len(),
+            complete: cells.len() == total,
+            total,
+            causes: causes.into_iter().take(CAUSES).map(Into::into).collect(),
+            cells,
+            run_id: run.run_id,
+        })
+    }
+
+    fn text(output: &Output, style: &Style) -> String {
+        text::text(output, style)
+    }
+}
+
+impl From<crate::store::Cause> for Cause {
+    fn from(cause: crate::store::Cause) -> Self {
+        Self {
+            signature: cause.signature,
+            evaluation: cause.evaluation,
+            check: cause.check,
+            reason: cause.reason,
+            attempts: cause.attempts,
+        }
+    }
+}
+
+fn note(run: &Run, total: usize, causes: usize) -> Option<String> {
+    if total == 0 {
+        return Some(format!("Nothing failed: {}.", render::counts(run.counts)));
+    }
+    (causes > CAUSES).then(|| format!("{} more causes are not listed; narrow with filter.", causes - CAUSES))
+}
+
+fn next(run: &Run, cells: &[FailingCell]) -> Option<Next> {
+    let attempt = cells.first()?.attempts.first()?;
+    let arguments = [("run".to_owned(), run.run_id.clone()), ("attempt".to_owned(), attempt.attempt.clone())];
+    Some(Next { tool: "transcript".to_owned(), arguments: arguments.into() })
+}
+
+/// The failing cells with their place in the history, new first.
+fn failing(ctx: &Ctx, run: &Run, filter: Option<&str>) -> Result<Vec<(Cell, Streak)>, ToolError> {
+    let query = CellQuery {
+        runs: vec![run.run_id.clone()],
+        evaluation_contains: filter.map(str::to_owned),
+        grain: Grain::Case,
+        failing: true,
+        ..CellQuery::default()
+    };
+    let cells = ctx.store.cells(&query)?;
+    let keys: Vec<CellKey> = cells.iter().map(|cell| cell.key.clone()).collect();
+    let place = RunPoint { run_id: run.run_id.clone(), created_at: run.created_at };
+    let mut found: Vec<(Cell, Streak)> = cells.into_iter().zip(ctx.store.streaks(&place, Grain::Case, &keys)?).collect();
+    found.sort_by_key(|(_, streak)| !is_new(streak));
+    Ok(found)
+}
+
+fn is_new(streak: &Streak) -> bool {
+    matches!(recurrence(streak), Recurrence::New | Recurrence::Returning)
+}
+
+fn recurrence(streak: &Streak) -> Recurrence {
+    match &streak.previous {
+        None => Recurrence::First,
+        Some((Verdict::Pass, _)) if streak.failed_before => Recurrence::Returning,
+        Some((Verdict::Pass, _)) => Recurrence::New,
+        Some(_) => Recurrence::Known,
+    }
+}
+
+fn with_attempts(ctx: &Ctx, run: &Run, found: Vec<(Cell, Streak)>, tail: u64) -> Result<Vec<FailingCell>, ToolError> {
+    let keys: Vec<CellKey> = found.iter().map(|(cell, _)| cell.key.clone()).collect();
+    let query =
+        AttemptQuery { evaluation_contains: None, keys: Some(&keys), outcomes: &[Outcome::Fail, Outcome::InfraError], checks: true };
+    let mut attempts = ctx.store.attempts(&run.run_id, &query)?;
+    let mut cells = Vec::with_capacity(found.len());
+    for (cell, streak) in found {
+        let (own, rest) = attempts.into_iter().partition(|attempt| belongs(attempt, &cell.key));
+        attempts = rest;
+        cells.push(failing_cell(ctx, run, cell, streak, own, tail)?);
+    }
+    Ok(cells)
+}
+
+fn belongs(attempt: &AttemptRow, key: &CellKey) -> bool {
+    attempt.evaluation == key.evaluation && attempt.arm == key.arm && Some(attempt.case.as_str()) == key.case.as_deref()
+}
+
+fn failing_cell(ctx: &Ctx, run: &Run, cell: Cell, streak: Streak, attempts: Vec<AttemptRow>, tail: u64) -> Result<FailingCell, ToolError> {
+    let attempts = attempts.into_iter().map(|attempt| failing_attempt(ctx, run, attempt, tail)).collect::<Result<Vec<_>, _>>()?;
+    let this = RunMark { run_id: run.run_id.clone(), created_at: run.created_at };
+    let known = recurrence(&streak) == Recurrence::Known;
+    Ok(FailingCell {
+        new: is_new(&streak),
+        recurrence: recurrence(&streak),
+        // A failure that is not a continuation began here.
+        failing_since: Some(streak.failing_since.filter(|_| known).map_or(this, Into::into)),
+        last_pass: streak.last_pass.map(Into::into),
+        case: cell.key.case.filter(|case| !case.is_empty()),
+        evaluation: cell.key.evaluation,
+        arm: cell.key.arm,
+        verdict: cell.verdict,
+        counts: cell.counts,
+        attempts,
+    })
+}
+
+fn failing_attempt(ctx: &Ctx, run: &Run, attempt: AttemptRow, tail: u64) -> Result<FailingAttempt, ToolError> {
+    let tail = if ctx.caller.holds("traces:read") { Some(tail_of(ctx, run, &attempt, tail)?) } else { None };
+    let checks = attempt.checks.into_iter().filter(|check| check.passed != Some(true)).collect();
+    Ok(FailingAttempt { attempt: attempt.key, outcome: attempt.outcome, error: attempt.error, limit: attempt.limit, checks, tail })
+}
+
+/// The last lines of the conversation; of the whole transcript where the log tells no conversation apart.
+fn tail_of(ctx: &Ctx, run: &Run, attempt: &AttemptRow, tail: u64) -> Result<Vec<String>, ToolError> {
+    let end = if attempt.messages > 0 { attempt.messages } else { attempt.lines };
+    let start = end.saturating_sub(tail);
+    if start == end {
+        return Ok(Vec::new());
+    }
+    let page = ctx.store.transcript(&run.run_id, &attempt.key, start, end - start)?;
+    Ok(page.map(|page| page.lines).unwrap_or_default().iter().map(|line| shorten(line, ctx.limits.tail_line_bytes)).collect())
+}

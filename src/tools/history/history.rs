@@ -1,0 +1,325 @@
+//! `history`: one row per evaluation (or case), one word per run, oldest first (decisions 15, 57).
+//!
+//! Promises: `limit` counts only runs that hold a row; a row is split by arm where a shown run holds several; rates stand beside counts.
+//! Does not: compare two runs; `compare` does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args;
+use comfy_table::Color;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::record::RunHead;
+use crate::{
+    domain::{
+        cell::{Cell, CellKey, Grain, Verdict},
+        outcome::{Counts, Rate, round3},
+        time::Timestamp,
+    },
+    store::{CellQuery, Kind, Pick, Point, PointQuery, Run, RunQuery},
+    tools::{
+        Ctx, Tool, ToolError,
+        arguments::Bounded,
+        render::{self, Grid, Style, Text},
+    },
+};
+
+/// The tool.
+pub enum History {}
+
+/// The arguments of `history`.
+#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Only evaluations whose id contains this, ignoring case.
+    #[arg(long)]
+    #[serde(default)]
+    pub filter: Option<String>,
+    /// How many of the newest runs to show.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub limit: Bounded<1, 500, 20>,
+    /// One row per evaluation, or per case.
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub by: Grain,
+    /// Also scratch runs.
+    #[arg(long)]
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// The result of `history`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Output {
+    /// The shown runs, oldest first.
+    pub runs: Vec<RunHead>,
+    /// The rows, by evaluation, case and arm.
+    pub rows: Vec<Row>,
+    /// What else should be known.
+    pub note: Option<String>,
+    /// How many rows are here.
+    pub returned: usize,
+    /// How many there are.
+    pub total: usize,
+    /// Whether all are here.
+    pub complete: bool,
+}
+
+/// One evaluation (or case) over the shown runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// The evaluation's id.
+    pub id: String,
+    /// The case's id, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// The arm, where a shown run holds several of the evaluation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// One word per run, oldest first: pass, fail, mixed, infra_error, unscored; null where absent.
+    pub outcomes: Vec<Option<Verdict>>,
+    /// One rate per run; null where nothing was counted.
+    pub rates: Vec<Option<f64>>,
+    /// The last counted rate minus the mean of the earlier ones; null where fewer than two shown runs of one arm have one.
+    pub drift: Option<f64>,
+    /// Passed attempts over the shown runs.
+    pub pass: u32,
+    /// Counted attempts over the shown runs.
+    pub counted: u32,
+    /// The five counts over the shown runs.
+    pub counts: Counts,
+    /// The newest counted run, wherever it is.
+    pub last: Option<Last>,
+}
+
+/// A row's newest counted run.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Last {
+    /// The run's id.
+    pub run_id: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The word.
+    pub outcome: Verdict,
+    /// The rate.
+    pub rate: Option<f64>,
+}
+
+impl Tool for History {
+    const NAME: &'static str = "history";
+    const TITLE: &'static str = "Run history";
+    const DOC: &'static str = "Shows one row per evaluation (or per case) over the newest runs, oldest run first: outcomes, rates, drift and counts. Use it to see since when something fails or flakes.";
+    const NARROWS: &'static str = "filter and limit";
+    type Input = Input;
+    type Output = Output;
+
+    fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
+        let (runs, note) = shown_runs(ctx, &input)?;
+        let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
+        let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), grain: input.by, ..CellQuery::default() };
+        let mut rows = rows(ctx.store.cells(&query)?, &ids, input.by);
+        let total = rows.len();
+        rows.truncate(ctx.limits.rows);
+        let last = lasts(ctx, &input, &rows)?;
+        let arms = ctx.store.arms(&ids)?;
+        Ok(Output {
+            runs: runs.iter().map(|run| RunHead::new(run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect(),
+            returned: rows.len(),
+            complete: rows.len() == total,
+            total,
+            rows: rows.into_iter().zip(last).map(|(series, last)| series.row(last)).collect(),
+            note,
+        })
+    }
+
+    fn text(output: &Output, style: &Style) -> String {
+        if output.rows.is_empty() {
+            return output.note.clone().unwrap_or_else(|| "No runs hold such an evaluation.".to_owned());
+        }
+        let mut grid = Grid::new(style, &["evaluation", "outcomes (oldest first)", "last", "drift", "passed"]);
+        for row in output.rows.iter().take(render::ROWS_SHOWN) {
+            grid.row(shown(row, style));
+        }
+        let span = span(&output.runs);
+        let note = output.note.as_ref().map(|note| format!("\n{note}")).unwrap_or_default();
+        format!("{span}\n{}{}{note}", grid.text(), render::more(output.returned.min(render::ROWS_SHOWN), output.total as u64))
+    }
+}
+
+fn span(runs: &[RunHead]) -> String {
+    match (runs.first(), runs.last()) {
+        (Some(first), Some(last)) => {
+            format!(
+                "{} runs, {} to {} (UTC). P pass, F fail, M mixed, E infra error, ? unscored, . absent",
+                runs.len(),
+                render::short_time(first.created_at),
+                render::short_time(last.created_at)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn shown(row: &Row, style: &Style) -> [Text; 5] {
+    let name = [Some(row.id.as_str()), row.case.as_deref(), row.arm.as_deref()]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" / ");
+    let letters: String = row.outcomes.iter().map(|outcome| letter(*outcome)).collect();
+    let last = row.last.as_ref().map_or("-".into(), |last| {
+        let word = format!("{} {}", last.outcome.word(), last.rate.map(|rate| rate.to_string()).unwrap_or_default());
+        Text::coloured(word.trim_end(), render::verdict_colour(last.outcome))
+    });
+    let drift = row.drift.map_or_else(|| "-".to_owned(), render::signed);
+    [name.into(), letters_text(row, letters, style), last, drift.into(), render::counts(row.counts).into()]
+}
+
+/// The letters take the colour of the newest outcome: a grid of single colours per letter would break column widths.
+fn letters_text(row: &Row, letters: String, style: &Style) -> Text {
+    let newest = row.outcomes.iter().rev().flatten().next();
+    match newest.filter(|_| style.colour) {
+        Some(verdict) => Text::coloured(letters, render::verdict_colour(*verdict)),
+        None => Text::coloured(letters, Color::DarkGrey),
+    }
+}
+
+const fn letter(outcome: Option<Verdict>) -> char {
+    match outcome {
+        Some(Verdict::Pass) => 'P',
+        Some(Verdict::Fail) => 'F',
+        Some(Verdict::Mixed) => 'M',
+        Some(Verdict::InfraError) => 'E',
+        Some(Verdict::Unscored) => '?',
+        None => '.',
+    }
+}
+
+/// The newest runs under the arguments, oldest first; scratch ones where there is no recorded run at all.
+fn shown_runs(ctx: &Ctx, input: &Input) -> Result<(Vec<Run>, Option<String>), ToolError> {
+    let query = RunQuery {
+        evaluation_contains: input.filter.clone(),
+        kind: (!input.all).then_some(Kind::Recorded),
+        limit: input.limit.count(),
+        ..RunQuery::default()
+    };
+    let (mut runs, _) = ctx.store.runs(&query)?;
+    let mut note = None;
+    if runs.is_empty()
+        && !input.all
+        && ctx.store.runs(&RunQuery { kind: Some(Kind::Recorded), limit: 1, ..RunQuery::default() })?.0.is_empty()
+    {
+        runs = ctx.store.runs(&RunQuery { kind: None, ..query })?.0;
+        note = Some(if runs.is_empty() {
+            "There are no runs yet; import logs with `runlore import PATH`.".to_owned()
+        } else {
+            "There is no recorded run; these are scratch runs.".to_owned()
+        });
+    }
+    runs.reverse();
+    Ok((runs, note))
+}
+
+/// One row before its last word is known.
+struct Series {
+    key: CellKey,
+    split: bool,
+    cells: Vec<Option<Cell>>,
+}
+
+impl Series {
+    fn row(self, last: Option<Last>) -> Row {
+        let counts = self.cells.iter().flatten().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
+        Row {
+            drift: drift(&self.cells),
+            outcomes: self.cells.iter().map(|cell| cell.as_ref().map(outcome)).collect(),
+            rates: self.cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.counts.rate()).map(Rate::shown)).collect(),
+            pass: counts.passed,
+            counted: counts.counted(),
+            counts,
+            last,
+            id: self.key.evaluation,
+            case: self.key.case,
+            arm: self.split.then_some(self.key.arm),
+        }
+    }
+}
+
+/// At case grain the word is about the case's attempts alone, whatever threshold judges its evaluation (decision 57).
+fn outcome(cell: &Cell) -> Verdict {
+    if cell.key.case.is_some() { Verdict::judge(cell.counts, None) } else { cell.verdict }
+}
+
+fn rows(cells: Vec<Cell>, runs: &[String], by: Grain) -> Vec<Series> {
+    let place: BTreeMap<&str, usize> = runs.iter().enumerate().map(|(index, run)| (run.as_str(), index)).collect();
+    let split = split_evaluations(&cells);
+    let mut series = BTreeMap::<(String, Option<String>, String), Series>::new();
+    for cell in cells {
+        let split = split.contains(&cell.key.evaluation);
+        let arm = if split { cell.key.arm.clone() } else { String::new() };
+        let case = cell.key.case.clone().filter(|_| by == Grain::Case);
+        let row = series.entry((cell.key.evaluation.clone(), case, arm)).or_insert_with(|| Series {
+            key: cell.key.clone(),
+            split,
+            cells: vec![None; runs.len()],
+        });
+        if let Some(slot) = place.get(cell.run_id.as_str()).and_then(|index| row.cells.get_mut(*index)) {
+            *slot = Some(cell);
+        }
+    }
+    series.into_values().collect()
+}
+
+/// Evaluations of which one shown run holds several arms.
+fn split_evaluations(cells: &[Cell]) -> BTreeSet<String> {
+    let mut arms = BTreeMap::<(&str, &str), &str>::new();
+    let mut split = BTreeSet::new();
+    for cell in cells {
+        let held = arms.entry((&cell.key.evaluation, &cell.run_id)).or_insert(&cell.key.arm);
+        if *held != cell.key.arm && !split.contains(&cell.key.evaluation) {
+            split.insert(cell.key.evaluation.clone());
+        }
+    }
+    split
+}
+
+/// The last counted rate minus the mean of the earlier ones, over the runs of the last counted run's arm.
+fn drift(cells: &[Option<Cell>]) -> Option<f64> {
+    let counted: Vec<(&str, f64)> =
+        cells.iter().flatten().filter_map(|cell| Some((cell.key.arm.as_str(), cell.counts.rate()?.value()))).collect();
+    let (arm, last) = *counted.last()?;
+    let mut rates: Vec<f64> = counted.iter().filter(|(other, _)| *other == arm).map(|(_, rate)| *rate).collect();
+    rates.pop();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    (!rates.is_empty()).then(|| round3(last - mean))
+}
+
+/// Each row's newest counted run, by any arm that the row shows.
+fn lasts(ctx: &Ctx, input: &Input, rows: &[Series]) -> Result<Vec<Option<Last>>, ToolError> {
+    let keys: BTreeSet<CellKey> = rows.iter().flat_map(|row| row.cells.iter().flatten()).map(|cell| cell.key.clone()).collect();
+    let keys: Vec<CellKey> = keys.into_iter().collect();
+    let query =
+        PointQuery { evaluation_contains: None, keys: Some(&keys), grain: input.by, counted: true, statuses: &[], pick: Pick::Newest };
+    let found: BTreeMap<CellKey, Point> = ctx.store.points(&query)?.into_iter().map(|point| (point.cell.key.clone(), point)).collect();
+    let newest = |row: &Series| {
+        row.cells
+            .iter()
+            .flatten()
+            .filter_map(|cell| found.get(&cell.key))
+            .max_by_key(|point| (point.run.created_at, point.run.run_id.clone()))
+    };
+    Ok(rows.iter().map(|row| newest(row).cloned().map(last)).collect())
+}
+
+fn last(point: Point) -> Last {
+    Last {
+        run_id: point.run.run_id,
+        created_at: point.run.created_at,
+        outcome: outcome(&point.cell),
+        rate: point.cell.counts.rate().map(Rate::shown),
+    }
+}

@@ -1,0 +1,239 @@
+//! `runs_list`: the runs of the project, newest first, by page (decision 8).
+//!
+//! Promises: keyset paging, so that pages neither repeat nor skip runs while new ones come.
+//! Does not: open a run; `show` does.
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    domain::{
+        log::{Git, RunStatus},
+        outcome::{Counts, Rate},
+        time::{self, Timestamp},
+    },
+    store::{Kind, Run, RunArm, RunPoint, RunQuery},
+    tools::{
+        Ctx, Tool, ToolError, Toolset,
+        arguments::Bounded,
+        render::{self, Grid, Style},
+    },
+};
+
+/// The tool.
+pub enum RunsList {}
+
+/// Which kinds of run to list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[clap(rename_all = "snake_case")]
+pub enum KindFilter {
+    /// Both.
+    #[default]
+    All,
+    /// Imported or kept.
+    Recorded,
+    /// Not yet kept.
+    Scratch,
+}
+
+/// The arguments of `runs_list`.
+#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Only runs that hold an evaluation whose id contains this, ignoring case.
+    #[arg(long)]
+    #[serde(default)]
+    pub evaluation: Option<String>,
+    /// Only runs that stand so.
+    #[arg(long, value_enum)]
+    #[serde(default)]
+    pub status: Option<RunStatus>,
+    /// Only runs of this kind.
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub kind: KindFilter,
+    /// Only runs of this round (an eval set, a sweep).
+    #[arg(long)]
+    #[serde(default)]
+    pub round: Option<String>,
+    /// Only runs created since: an age such as 7d, a date or an RFC 3339 time.
+    #[arg(long)]
+    #[serde(default)]
+    pub since: Option<String>,
+    /// How many runs a page has.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub limit: Bounded<1, 100, 20>,
+    /// The nextCursor of the page before.
+    #[arg(long)]
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// The result of `runs_list`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// Newest first.
+    pub runs: Vec<Row>,
+    /// How many are here.
+    pub returned: usize,
+    /// How many there are under these filters.
+    pub total: u64,
+    /// Whether the last one is here.
+    pub complete: bool,
+    /// What to give as `cursor` for the next page.
+    pub next_cursor: Option<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The run's id.
+    pub run_id: String,
+    /// Recorded or scratch.
+    pub kind: Kind,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When work began.
+    pub started_at: Option<Timestamp>,
+    /// When work ended.
+    pub completed_at: Option<Timestamp>,
+    /// From start to end.
+    pub duration_ms: Option<i64>,
+    /// Its code.
+    pub git: Option<Git>,
+    /// The group of runs.
+    pub round: Option<String>,
+    /// The evaluations' ids.
+    pub evaluations: Vec<String>,
+    /// The arms' names.
+    pub arms: Vec<String>,
+    /// The five counts over all attempts.
+    pub counts: Counts,
+    /// Passed over counted.
+    pub rate: Option<f64>,
+}
+
+impl Tool for RunsList {
+    const NAME: &'static str = "runs_list";
+    const VERB: &'static str = "runs-list";
+    const TITLE: &'static str = "Runs";
+    const DOC: &'static str =
+        "Lists runs, newest first, with their status, code, evaluations, arms and counts. Start here to find a run id.";
+    const TOOLSETS: &'static [Toolset] = &[Toolset::History, Toolset::Workspace];
+    const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read", "runs:read"]];
+    const NARROWS: &'static str = "evaluation, status, round, since and limit";
+    type Input = Input;
+    type Output = Output;
+
+    fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
+        let query = query(ctx, &input)?;
+        let (mut runs, total) = ctx.store.runs(&RunQuery { limit: query.limit.saturating_add(1), ..query.clone() })?;
+        let complete = runs.len() <= query.limit;
+        runs.truncate(query.limit);
+        let next_cursor =
+            runs.last().filter(|_| !complete).map(|run| cursor(&RunPoint { run_id: run.run_id.clone(), created_at: run.created_at }));
+        let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
+        let arms = ctx.store.arms(&ids)?;
+        let rows = runs.iter().map(|run| row(ctx, run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect::<Result<Vec<_>, _>>()?;
+        Ok(Output { returned: rows.len(), runs: rows, total, complete, next_cursor })
+    }
+
+    fn text(output: &Output, style: &Style) -> String {
+        let mut grid = Grid::new(style, &["run", "created (UTC)", "status", "evaluations", "arms", "passed", "rate"]);
+        for run in output.runs.iter().take(render::ROWS_SHOWN) {
+            let rate = run.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
+            grid.row([
+                run.run_id.clone().into(),
+                render::short_time(run.created_at).into(),
+                run.status.word().into(),
+                list(&run.evaluations).into(),
+                list(&run.arms).into(),
+                render::counts(run.counts).into(),
+                rate.into(),
+            ]);
+        }
+        if output.runs.is_empty() {
+            "No runs.".to_owned()
+        } else {
+            grid.text() + &render::more(output.returned.min(render::ROWS_SHOWN), output.total)
+        }
+    }
+}
+
+fn query(ctx: &Ctx, input: &Input) -> Result<RunQuery, ToolError> {
+    let since = input.since.as_deref().map(|text| time::since(text, ctx.now)).transpose();
+    let before = input.cursor.as_deref().map(|text| {
+        point(text).ok_or_else(|| format!("cursor: \"{}\" is not a cursor that runs_list gave", crate::domain::attempt::shorten(text, 80)))
+    });
+    Ok(RunQuery {
+        evaluation_contains: input.evaluation.clone(),
+        kind: match input.kind {
+            KindFilter::All => None,
+            KindFilter::Recorded => Some(Kind::Recorded),
+            KindFilter::Scratch => Some(Kind::Scratch),
+        },
+        status: input.status,
+        round: input.round.clone(),
+        since: since.map_err(|sentence| ToolError::Argument(format!("argument since: {sentence}")))?,
+        before: before.transpose().map_err(ToolError::Argument)?,
+        shas: None,
+        limit: input.limit.count(),
+    })
+}
+
+/// A cursor is the last run's place: the instant in milliseconds and the id. It names nothing that its reader could not already see.
+fn cursor(point: &RunPoint) -> String {
+    format!("{}.{}", point.created_at.millis(), point.run_id)
+}
+
+fn point(cursor: &str) -> Option<RunPoint> {
+    let (millis, run_id) = cursor.split_once('.')?;
+    let millis = millis.parse().ok()?;
+    Some(RunPoint { run_id: run_id.to_owned(), created_at: Timestamp::from_millis(millis) })
+}
+
+fn row(ctx: &Ctx, run: &Run, arms: &[RunArm]) -> Result<Row, ToolError> {
+    let evaluations = ctx.store.evaluations(&run.run_id)?.into_iter().map(|evaluation| evaluation.info.id).collect();
+    Ok(Row {
+        run_id: run.run_id.clone(),
+        kind: run.kind,
+        status: run.status,
+        created_at: run.created_at,
+        started_at: run.started_at,
+        completed_at: run.completed_at,
+        duration_ms: run.started_at.zip(run.completed_at).map(|(start, end)| end.millis() - start.millis()),
+        git: run.git.clone(),
+        round: run.round.clone(),
+        evaluations,
+        arms: arms.iter().map(|arm| arm.info.name.clone()).collect(),
+        counts: run.counts,
+        rate: run.counts.rate().map(Rate::shown),
+    })
+}
+
+fn list(words: &[String]) -> String {
+    let shown: Vec<&str> = words.iter().take(3).map(String::as_str).collect();
+    let more = words.len().saturating_sub(shown.len());
+    if more > 0 { format!("{} +{more}", shown.join(", ")) } else { shown.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_back_whatever_the_id_holds() {
+        for id in ["a.b.c", "", "é#@/ ", "x"] {
+            let place = RunPoint { run_id: id.to_owned(), created_at: Timestamp::from_millis(-5) };
+            assert_eq!(point(&cursor(&place)), Some(place));
+        }
+        assert_eq!(point("nothing"), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! `transcript`: one page of an attempt's messages and events, as JSON lines (decisions 9 and 61).
+//!
+//! Promises: each line is one line of JSON, redacted at import; a very long one is cut and says so; a page past the end is empty.
+//! Does not: search or summarise.
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    domain::attempt::shorten,
+    tools::{
+        Ctx, Tool, ToolError,
+        arguments::Bounded,
+        render::{self, Style},
+        resolve,
+    },
+};
+
+/// The tool.
+pub enum Transcript {}
+
+/// The arguments of `transcript`.
+#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// The run: latest, latest~N, an id, the beginning of one, or a Git sha.
+    #[arg(default_value = "latest")]
+    #[serde(default = "latest")]
+    pub run: String,
+    /// The attempt's key as failures and show give it, or <evaluation>#<n> where that is one attempt.
+    #[arg(required = true)]
+    pub attempt: String,
+    /// The first line, from 0.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub offset: Bounded<0, 4_294_967_295, 0>,
+    /// How many lines.
+    #[arg(long, default_value_t)]
+    #[serde(default)]
+    pub limit: Bounded<1, 1000, 200>,
+}
+
+fn latest() -> String {
+    "latest".to_owned()
+}
+
+/// The result of `transcript`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// The run's id.
+    pub run_id: String,
+    /// The attempt's key.
+    pub attempt: String,
+    /// The resource of the whole transcript.
+    pub uri: String,
+    /// The number of the first line here.
+    pub offset: u64,
+    /// All lines there are.
+    pub total: u64,
+    /// Each exactly one line of JSON.
+    pub lines: Vec<String>,
+    /// How many are here.
+    pub returned: usize,
+    /// Whether the last one is here.
+    pub complete: bool,
+}
+
+impl Tool for Transcript {
+    const NAME: &'static str = "transcript";
+    const TITLE: &'static str = "Transcript";
+    const DOC: &'static str = "Returns a page of an attempt's transcript as JSON lines: the conversation's messages first, then the trace of events (tool calls, sub-agents, scores).";
+    const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"], &["traces:read"]];
+    const NARROWS: &'static str = "offset and limit";
+    type Input = Input;
+    type Output = Output;
+
+    fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
+        let run = resolve::run(ctx, &input.run)?;
+        let attempt = resolve::attempt(ctx, &run.run_id, &input.attempt)?;
+        let page = ctx.store.transcript(&run.run_id, &attempt.key, input.offset.get(), input.limit.get())?;
+        let page = page.ok_or_else(|| ToolError::NotFound(format!("run {} has no attempt \"{}\"", run.run_id, attempt.key)))?;
+        if page.total == 0 {
+            return Err(ToolError::NotFound(format!(
+                "attempt \"{}\" of run {} has no transcript; its log kept none",
+                attempt.key, run.run_id
+            )));
+        }
+        let lines: Vec<String> = page.lines.iter().map(|line| shorten(line, ctx.limits.line_bytes)).collect();
+        let offset = input.offset.get();
+        Ok(Output {
+            uri: uri(&run.run_id, &attempt.key),
+            run_id: run.run_id,
+            attempt: attempt.key,
+            complete: offset.saturating_add(lines.len() as u64) >= page.total,
+            returned: lines.len(),
+            total: page.total,
+            offset,
+            lines,
+        })
+    }
+
+    fn text(output: &Output, _: &Style) -> String {
+        let mut out = format!(
+            "{} of {}: lines {} to {} of {}\n",
+            output.attempt,
+            output.run_id,
+            output.offset,
+            output.offset + output.returned as u64,
+            output.total
+        );
+        for line in &output.lines {
+            out.push_str(&render::clean(line));
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// The URI of a transcript's resource: ids percent-encoded, so that each is one path segment.
+#[must_use]
+pub fn uri(run_id: &str, attempt: &str) -> String {
+    format!("runlore://runs/{}/transcripts/{}", percent(run_id), percent(attempt))
+}
+
+/// Percent-encodes all but RFC 3986's unreserved characters.
+fn percent(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_segment_of_the_uri() {
+        assert_eq!(uri("r 1", "a/b%2Fc@m#1é"), "runlore://runs/r%201/transcripts/a%2Fb%252Fc%40m%231%C3%A9");
+    }
+}

@@ -1,0 +1,66 @@
+"""What the Python clients share: the command line, the plan of calls, and the one line that they print.
+
+Promises: an answer that the SDK refuses, an error result that was not expected and a call that cannot be made are all named.
+Does not: know an SDK; each client hands in its own way to list and call.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+
+SECONDS_MAX = 60
+
+
+def arguments(modes):
+    parser = argparse.ArgumentParser(description="Calls every read tool of a stdio MCP server; prints one JSON line.")
+    parser.add_argument("--mode", choices=modes, default=modes[0])
+    parser.add_argument("--calls", default="[]", help='JSON: [{"tool": name, "arguments": {}, "expect": "error"?}]')
+    parser.add_argument("server", nargs="+", metavar="-- COMMAND ARG...")
+    return parser.parse_args()
+
+
+def plan(tools, wanted):
+    """The calls that are asked for, then each other read tool that takes no argument; the names of those left over."""
+    asked = {call["tool"] for call in wanted}
+    others = [tool for tool in tools if tool["name"] not in asked and tool["read_only"]]
+    free = [{"tool": tool["name"], "arguments": {}} for tool in others if not tool["required"]]
+    return wanted + free, [tool["name"] for tool in others if tool["required"]]
+
+
+class Report:
+    def __init__(self, client, mode):
+        self.line = {"client": client, "mode": mode, "protocolVersion": None, "server": None, "tools": [],
+                     "called": [], "skipped": [], "resources": None, "errors": []}
+
+    def called(self, call, is_error, structured, text):
+        expected = call.get("expect") == "error"
+        outcome = "error" if is_error else "ok" if structured is not None else "text"
+        self.line["called"].append({"tool": call["tool"], "outcome": outcome})
+        if is_error != expected:
+            self.line["errors"].append(f"{call['tool']}: {'an error result: ' + text if is_error else 'no error result'}")
+
+    def failed(self, where, error):
+        self.line["errors"].append(f"{where}: {type(error).__name__}: {error}")
+
+
+async def call_all(report, call, calls):
+    for one in calls:
+        try:
+            report.called(one, *await call(one["tool"], one.get("arguments") or {}))
+        except Exception as error:  # whatever the SDK raises is what the report is for
+            report.failed(one["tool"], error)
+
+
+def run(report, session):
+    """Runs the coroutine function `session`, prints the report, and gives the exit code."""
+    try:
+        asyncio.run(asyncio.wait_for(session(), SECONDS_MAX))
+    except BaseException as error:  # also an exception group of the SDK's task groups
+        report.failed("session", error)
+    print(json.dumps(report.line), flush=True)
+    return 1 if report.line["errors"] else 0
+
+
+def finish(code):
+    sys.exit(code)

@@ -1,0 +1,60 @@
+"""The official Python SDK 1.x as a client of a stdio server. It knows the `initialize` handshake only: mode legacy."""
+
+import json
+from datetime import timedelta
+from importlib.metadata import version
+
+import common
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+options = common.arguments(["legacy"])
+report = common.Report(f"python {version('mcp')}", options.mode)
+
+
+def text_of(result):
+    return " ".join(getattr(block, "text", "") for block in result.content)
+
+
+async def list_tools(client):
+    tools, cursor = [], None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.nextCursor
+        if not cursor:
+            return tools
+
+
+def described(tool):
+    read_only = bool(tool.annotations and tool.annotations.readOnlyHint)
+    return {"name": tool.name, "read_only": read_only, "required": tool.inputSchema.get("required", [])}
+
+
+async def session():
+    server = StdioServerParameters(command=options.server[0], args=options.server[1:])
+    async with stdio_client(server) as (read, write):
+        async with ClientSession(read, write, read_timeout_seconds=timedelta(seconds=30)) as client:
+            hello = await client.initialize()
+            report.line["protocolVersion"] = hello.protocolVersion
+            report.line["server"] = {"name": hello.serverInfo.name, "version": hello.serverInfo.version}
+            tools = [described(tool) for tool in await list_tools(client)]
+            report.line["tools"] = [tool["name"] for tool in tools]
+            calls, report.line["skipped"] = common.plan(tools, json.loads(options.calls))
+
+            async def call(name, arguments):
+                result = await client.call_tool(name, arguments)
+                return bool(result.isError), result.structuredContent, text_of(result)
+
+            await common.call_all(report, call, calls)
+            if hello.capabilities.resources is not None:
+                await read_one(client)
+
+
+async def read_one(client):
+    found = (await client.list_resources()).resources
+    read = len((await client.read_resource(found[0].uri)).contents) if found else 0
+    report.line["resources"] = {"listed": len(found), "read": read}
+
+
+common.finish(common.run(report, session))

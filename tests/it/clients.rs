@@ -1,0 +1,74 @@
+//! The official clients, old and new, list and call every tool; they check results against output schemas themselves.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::harness::{Project, ran};
+
+/// The value of a variable that `tests/run` sets; without it the test command was not used, and the test says so by failing.
+fn set_by_tests_run(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run tests/run, which installs the clients"))
+}
+
+fn check(interpreter: &str, script: &str, mode: &str) -> Value {
+    let project = Project::demo();
+    let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
+    let calls = json!([
+        {"tool": "compare", "arguments": {"since": "2026-11-22"}},
+        {"tool": "compare", "arguments": {"base": "latest~5", "by": "case", "all": true}},
+        {"tool": "history", "arguments": {"by": "case", "limit": 3}},
+        {"tool": "failures", "arguments": {"run": "latest~1"}},
+        {"tool": "show", "arguments": {"format": "md"}},
+        {"tool": "show", "arguments": {"attempts": false}},
+        {"tool": "transcript", "arguments": {"attempt": "refund_policy/rp-clearance#1", "limit": 5}},
+        {"tool": "runs_list", "arguments": {"limit": 2}},
+        {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
+        {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
+    ]);
+    let calls = calls.to_string();
+    let output = Command::new(set_by_tests_run(interpreter)).args([&script, "--mode", mode, "--calls", &calls, "--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project"]).arg(project.path()).output().unwrap();
+    let ran = ran(output);
+    assert_eq!(ran.code, 0, "{script} {mode}: {}\n{}", ran.out, ran.err);
+    let line: Value = serde_json::from_str(ran.out.trim()).unwrap();
+    assert_eq!((&line["server"]["name"], line["tools"].as_array().map(Vec::len)), (&json!("runlore"), Some(6)), "{line}");
+    line
+}
+
+#[test]
+fn python_2x() {
+    for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")] {
+        assert_eq!(check("RUNLORE_TEST_PYTHON2X", "python_2x.py", mode)["protocolVersion"], version);
+    }
+}
+
+#[test]
+fn python_1x() {
+    check("RUNLORE_TEST_PYTHON1X", "python_1x.py", "legacy");
+}
+
+#[test]
+fn typescript_v2() {
+    for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")] {
+        assert_eq!(check("RUNLORE_TEST_NODE", "typescript_v2.mjs", mode)["protocolVersion"], version);
+    }
+}
+
+#[test]
+fn typescript_v1() {
+    check("RUNLORE_TEST_NODE", "typescript_v1.mjs", "legacy");
+}
+
+#[tokio::test]
+async fn rmcp() {
+    use rmcp::{ServiceExt as _, model::CallToolRequestParams, transport::TokioChildProcess};
+    let project = Project::demo();
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runlore"));
+    command.arg("mcp").current_dir(project.path());
+    let client = ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap();
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 6);
+    let arguments = json!({"since": "2026-11-22"}).as_object().cloned().unwrap();
+    let answer = client.call_tool(CallToolRequestParams::new("compare").with_arguments(arguments)).await.unwrap();
+    assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");
+    client.cancel().await.unwrap();
+}

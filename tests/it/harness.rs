@@ -1,0 +1,96 @@
+//! A project in a temporary folder and the binary in it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+/// A project with `logs/`, gone when dropped.
+pub struct Project {
+    dir: tempfile::TempDir,
+}
+
+/// What one run of the binary gave.
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Project {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("logs")).unwrap();
+        std::fs::create_dir_all(dir.path().join(".runlore")).unwrap();
+        Self { dir }
+    }
+
+    /// With the demo's logs.
+    pub fn demo() -> Self {
+        let project = Self::new();
+        for file in std::fs::read_dir(fixtures().join("demo/logs")).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), project.logs().join(file.file_name())).unwrap();
+        }
+        project
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.path().join("logs")
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Runs the binary in the project.
+    pub fn run(&self, words: &[&str]) -> Ran {
+        ran(command().current_dir(self.path()).args(words).output().unwrap())
+    }
+
+    /// Runs a verb with `--json`, which must end with 0.
+    pub fn json(&self, words: &[&str]) -> Value {
+        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        let ran = self.run(&words);
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{words:?}: {error}: {}", ran.out))
+    }
+}
+
+/// The binary under test, without the environment's own settings.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_runlore"));
+    command.env_remove("RUNLORE_LOG").env_remove("NO_COLOR");
+    command
+}
+
+pub fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+pub fn shared() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared")
+}
+
+/// The rows of an answer as (id, status).
+pub fn statuses(answer: &Value) -> Vec<(String, String)> {
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    answer["rows"].as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
+}

@@ -1,0 +1,135 @@
+//! The scenarios of DECISIONS.md, to the letter.
+
+use serde_json::json;
+
+use super::{
+    harness::{Project, statuses},
+    logs::Log,
+};
+
+/// Monday one eval() of A and B, 8 cases each, all pass; Wednesday A alone; Thursday A passes, B 0 of 8; Friday A alone.
+fn week() -> Project {
+    let project = Project::new();
+    for (run, day, task, letter) in [("mon", 23, "A", "C"), ("mon", 23, "B", "C"), ("wed", 25, "A", "C"), ("thu", 26, "A", "C"), ("thu", 26, "B", "I"), ("fri", 27, "A", "C")] {
+        Log::new(run, task, &format!("2026-11-{day}T09:00:00+00:00")).all(8, letter).put(&project);
+    }
+    project
+}
+
+#[test]
+fn base_selection() {
+    let project = week();
+    let against = project.json(&["compare", "--head", "latest~1"]);
+    assert_eq!(statuses(&against), [("B".to_owned(), "regressed".to_owned())]);
+    assert_eq!((against["head"]["runId"].as_str(), against["base"]["runId"].as_str()), (Some("thu"), Some("mon")));
+    let since = project.json(&["compare", "--since", "2026-11-24"]);
+    assert_eq!(statuses(&since), [("B".to_owned(), "regressed".to_owned())]);
+    assert_eq!(since["rows"][0]["base"]["run"]["runId"], "mon");
+    assert_eq!(since["rows"][0]["changedAt"]["runId"], "thu");
+    assert_eq!(since["rows"][0]["evidence"]["p"], 0.007_812);
+    assert_eq!(since["same"], 1);
+}
+
+#[test]
+fn a_log_of_another_task_is_never_the_base_of_a_partial_head() {
+    let project = week();
+    // Friday holds A alone: its base is Thursday, which also holds B; B is counted, not listed.
+    let answer = project.json(&["compare"]);
+    assert_eq!(answer["base"]["runId"], "thu");
+    assert_eq!((statuses(&answer), &answer["same"], &answer["removed"]), (vec![], &json!(1), &json!(1)));
+    let all = project.json(&["compare", "--all"]);
+    assert_eq!(statuses(&all).len(), 2);
+}
+
+#[test]
+fn what_has_not_run_since_is_said() {
+    let project = week();
+    let answer = project.json(&["compare", "--since", "2026-11-27"]);
+    assert_eq!((&answer["notRun"], &answer["same"]), (&json!(["B"]), &json!(1)));
+}
+
+#[test]
+fn cases_are_the_unit() {
+    let project = Project::new();
+    let day = |run: &str, day: u32, first: &str| {
+        let mut log = Log::new(run, "suite", &format!("2026-11-{day}T09:00:00+00:00"));
+        for case in 1..=10 {
+            for epoch in 1..=10 {
+                log = log.sample(case, epoch, if case == 1 { first } else { "C" });
+            }
+        }
+        log.put(&project);
+    };
+    day("one", 20, "C");
+    day("two", 21, "I");
+    let answer = project.json(&["compare"]);
+    assert_eq!(statuses(&answer), [("suite".to_owned(), "drift".to_owned())]);
+    let evidence = &answer["rows"][0]["evidence"];
+    assert_eq!((&evidence["n"], &evidence["p"], &evidence["verdict"]), (&json!(10), &json!(1.0), &json!("inconclusive")));
+}
+
+#[test]
+fn a_declared_threshold_decides() {
+    let project = Project::new();
+    project.write("runlore.toml", "[[evaluation]]\nid = \"suite\"\nthreshold = 0.8\nfamily = \"f\"\n");
+    let mut good = Log::new("one", "suite", "2026-11-20T09:00:00+00:00").all(9, "C");
+    good = good.sample(10, 1, "I");
+    good.put(&project);
+    let mut bad = Log::new("two", "suite", "2026-11-21T09:00:00+00:00").all(7, "C");
+    for case in 8..=10 {
+        bad = bad.sample(case, 1, "I");
+    }
+    bad.put(&project);
+    let answer = project.json(&["compare"]);
+    assert_eq!(statuses(&answer), [("suite".to_owned(), "regressed".to_owned())]);
+    assert_eq!(answer["rows"][0]["head"]["threshold"], 0.8);
+    assert_eq!(answer["rows"][0]["evidence"]["verdict"], "inconclusive");
+    // Without the declaration the same two runs only drift: the evidence does not confirm.
+    project.write("runlore.toml", "");
+    assert_eq!(statuses(&project.json(&["compare"])), [("suite".to_owned(), "drift".to_owned())]);
+}
+
+#[test]
+fn failures_know_their_past() {
+    let project = Project::new();
+    for (run, day, letters) in [("a", 1, ["C", "I", "C"]), ("b", 2, ["C", "C", "C"]), ("c", 3, ["I", "I", "I"])] {
+        let mut log = Log::new(run, "t", &format!("2026-11-0{day}T09:00:00+00:00"));
+        for (case, letter) in letters.iter().enumerate() {
+            log = log.sample(case, 1, letter);
+        }
+        log.put(&project);
+    }
+    Log::new("d", "t", "2026-11-04T09:00:00+00:00").sample(0, 1, "I").sample(1, 1, "C").sample(2, 1, "C").sample(9, 1, "I").put(&project);
+    let cells = |run: &str| {
+        let answer = project.json(&["failures", run]);
+        let cells = answer["cells"].as_array().unwrap().clone();
+        cells.iter().map(|cell| (cell["case"].as_str().unwrap().to_owned(), cell["recurrence"].as_str().unwrap().to_owned(), cell["failingSince"]["runId"].as_str().unwrap().to_owned())).collect::<Vec<_>>()
+    };
+    let owned = |rows: &[(&str, &str, &str)]| rows.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect::<Vec<_>>();
+    assert_eq!(cells("c"), owned(&[("0", "new", "c"), ("1", "returning", "c"), ("2", "new", "c")]));
+    assert_eq!(cells("d"), owned(&[("0", "known", "c"), ("9", "first", "d")]));
+}
+
+#[test]
+fn the_order_of_import_does_not_matter() {
+    let answer = |order: &[usize]| {
+        let project = Project::new();
+        std::fs::remove_dir(project.logs()).unwrap();
+        let logs = [
+            Log::new("r1", "t", "2026-11-01T09:00:00+00:00").sample(1, 1, "C").errored(2, "died").status("error"),
+            Log::new("r1", "t", "2026-11-02T09:00:00+00:00").sample(1, 1, "C").sample(2, 1, "I"),
+            Log::new("r1", "u", "2026-11-01T09:00:00+00:00").all(2, "C"),
+            Log::new("r1", "u", "2026-11-01T09:00:00+00:00").all(2, "I").model("other/model"),
+        ];
+        for index in order {
+            let path = project.write(&format!("in/{index}.json"), logs[*index].text().replace("r1-u-2026-11-01T09:00:00+00:00", &format!("log-{index}")));
+            let ran = project.run(&["import", path.to_str().unwrap()]);
+            assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        }
+        project.json(&["show"]).to_string()
+    };
+    let first = answer(&[0, 1, 2, 3]);
+    for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 0, 3, 1]] {
+        assert_eq!(answer(&order), first);
+    }
+}
