@@ -6,7 +6,7 @@
 
 mod file;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,6 +1,6 @@
 //! The indexer over a store that only remembers, and an importer of a toy format.
 
-pub(crate) mod fakes;
+mod fakes;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 

@@ -59,6 +59,11 @@ fn ordinary_text_survives_uncopied() {
 }
 
 #[test]
+fn off_replaces_nothing() {
+    assert_eq!(Redactor::off().redact(JWT), JWT);
+}
+
+#[test]
 fn json_escapes_are_seen_through_and_left_whole() {
     for (text, expected) in [
         (r#"{"a":"x\nsk-1234567890abcdef\n"}"#, r#"{"a":"x\n[REDACTED]\n"}"#),
