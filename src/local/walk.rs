@@ -54,9 +54,7 @@ pub fn walk(top: &Path, bounds: Bounds) -> Walked {
             walked.unread.push((directory, why));
         }
         if left == 0 {
-            walked
-                .unread
-                .push((top.to_path_buf(), format!("there are more than {} files; the rest was not looked at", bounds.files_max)));
+            walked.unread.push((top.to_path_buf(), format!("there are more than {} files; the rest was not looked at", bounds.files_max)));
             break;
         }
     }

@@ -336,3 +336,28 @@ fn looking_again_at_a_thousand_logs() {
     }
     writeln!(io::stdout(), "first look {reading:?}, each further look {:?}", begun.elapsed() / 20).unwrap();
 }
+
+#[test]
+fn real_logs_come_into_a_real_store_and_a_second_look_reads_none() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/demo/logs");
+    let project = Project::new(&[]);
+    fs::create_dir(project.at("logs")).unwrap();
+    for entry in fs::read_dir(demo).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), project.at("logs").join(entry.file_name())).unwrap();
+    }
+    let root = project.at("");
+    super::super::root::create(&root).unwrap();
+    let scope = crate::auth::Caller::local().local_scope();
+    let store = store::sqlite::Sqlite::open(&root.join(".runlore/history.db"), &scope, &store::sqlite::Options::default()).unwrap();
+    let indexer = Indexer::new(&root, &store, &project.limits, &project.redactor);
+    let report = indexer.rescan(&Declared::default());
+    assert_eq!((report.logs, report.is_clean(), report.skipped.total), (24, true, 0), "{:?}", report.complaints);
+    assert_eq!((report.runs.len(), report.counts.total()), (6, u32::try_from(report.attempts).unwrap()));
+    let generation = store.generation().unwrap();
+    let again = indexer.rescan(&Declared::default());
+    assert_eq!((again.unchanged, again.changed, store.generation().unwrap()), (24, false, generation));
+    let by_hand = indexer.import(&[project.at("logs")], Some("ci-1"));
+    assert_eq!((by_hand.logs, by_hand.runs.len()), (24, 1));
+    assert_eq!(indexer.rescan(&Declared::default()).unchanged, 24);
+}
