@@ -123,7 +123,7 @@ impl<'a> Indexer<'a> {
         let rule = Rc::new(run.map_or(RunRule::RunId, |id| RunRule::Fixed(id.to_owned())));
         let mut pass = match Pass::begin(self) {
             Ok(pass) => pass,
-            Err(report) => return report,
+            Err(report) => return *report,
         };
         let mut candidates = Vec::new();
         for path in paths {
@@ -141,7 +141,7 @@ impl<'a> Indexer<'a> {
     pub fn rescan(&self, declared: &Declared) -> Report {
         let mut pass = match Pass::begin(self) {
             Ok(pass) => pass,
-            Err(report) => return report,
+            Err(report) => return *report,
         };
         if !pass.declare(declared) {
             return pass.report;
@@ -195,8 +195,8 @@ fn place(path: &Path) -> io::Result<PathBuf> {
 }
 
 impl<'a> Pass<'a> {
-    fn begin(indexer: &'a Indexer<'a>) -> Result<Self, Report> {
-        let known = indexer.store.files(None).map_err(|error| Report { stopped: Some(error), ..Report::default() })?;
+    fn begin(indexer: &'a Indexer<'a>) -> Result<Self, Box<Report>> {
+        let known = indexer.store.files(None).map_err(|error| Box::new(Report { stopped: Some(error), ..Report::default() }))?;
         let known = known.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
         let ancestry = Ancestry::new(indexer.root, &indexer.environment);
         Ok(Self { indexer, known, ancestry, report: Report::default(), unread: Vec::new() })

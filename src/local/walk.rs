@@ -16,13 +16,13 @@ use super::root::reason;
 pub struct Bounds {
     /// Directories inside each other, the top being 0.
     pub depth_max: usize,
-    /// Entries looked at.
-    pub entries_max: usize,
+    /// Entries looked at: files, directories, and what is neither.
+    pub files_max: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { depth_max: 32, entries_max: 200_000 }
+        Self { depth_max: 32, files_max: 200_000 }
     }
 }
 
@@ -41,7 +41,7 @@ pub struct Walked {
 #[must_use]
 pub fn walk(top: &Path, bounds: Bounds) -> Walked {
     let mut walked = Walked::default();
-    let mut left = bounds.entries_max;
+    let mut left = bounds.files_max;
     let mut open = vec![(top.to_path_buf(), 0)];
     while let Some((directory, depth)) = open.pop() {
         if depth > bounds.depth_max {
@@ -54,9 +54,7 @@ pub fn walk(top: &Path, bounds: Bounds) -> Walked {
             walked.unread.push((directory, why));
         }
         if left == 0 {
-            walked
-                .unread
-                .push((top.to_path_buf(), format!("there are more than {} files; the rest was not looked at", bounds.entries_max)));
+            walked.unread.push((top.to_path_buf(), format!("there are more than {} files; the rest was not looked at", bounds.files_max)));
             break;
         }
     }
@@ -133,7 +131,7 @@ mod tests {
             fs::write(top.path().join(format!("a/{number}")), "").unwrap();
         }
         fs::write(top.path().join("a/b/c/deep"), "").unwrap();
-        let few = walk(top.path(), Bounds { entries_max: 5, ..Bounds::default() });
+        let few = walk(top.path(), Bounds { files_max: 5, ..Bounds::default() });
         assert!(few.files.len() <= 5 && few.unread[0].1.contains("more than 5"), "{few:?}");
         let flat = walk(top.path(), Bounds { depth_max: 1, ..Bounds::default() });
         assert_eq!((flat.files.len(), flat.unread[0].1.contains("deeper than 1")), (10, true));

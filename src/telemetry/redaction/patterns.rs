@@ -71,7 +71,7 @@ const NAME_BYTES_MAX: usize = 64;
 enum Finder {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),
-    /// Neither could be built, which does not happen with literals that are fixed.
+    /// Nothing is looked for.
     Nothing,
 }
 
@@ -91,6 +91,11 @@ impl Patterns {
         let automaton =
             || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(forms()).map_or(Finder::Nothing, Finder::Automaton);
         Self { finder: packed.map_or_else(automaton, Finder::Packed), literals }
+    }
+
+    /// A finder of nothing.
+    pub const fn none() -> Self {
+        Self { finder: Finder::Nothing, literals: Vec::new() }
     }
 
     /// Where secrets stand in `text`, in order and without overlap.

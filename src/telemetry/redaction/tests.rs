@@ -59,6 +59,11 @@ fn ordinary_text_survives_uncopied() {
 }
 
 #[test]
+fn off_replaces_nothing() {
+    assert_eq!(Redactor::off().redact(JWT), JWT);
+}
+
+#[test]
 fn json_escapes_are_seen_through_and_left_whole() {
     for (text, expected) in [
         (r#"{"a":"x\nsk-1234567890abcdef\n"}"#, r#"{"a":"x\n[REDACTED]\n"}"#),
@@ -247,7 +252,7 @@ proptest! {
     fn plain_text_keeps_its_lines_and_a_second_pass_changes_nothing(parts in prop::collection::vec(prop_oneof![filler(), secret()], 1..6)) {
         let text = parts.concat();
         let once = patterns(&text);
-        prop_assert_eq!(patterns(&once), &once[..]);
+        prop_assert_eq!(&patterns(&once), &once);
         prop_assert_eq!(once.matches('\n').count(), text.matches('\n').count());
     }
 }
@@ -256,6 +261,8 @@ proptest! {
 #[test]
 #[ignore = "a measurement, for release builds"]
 fn redaction_speed() {
+    use std::io::Write;
+    let mut out = std::io::stdout();
     let line = json!({"role": "assistant", "content": "The task-1 of the desk-lamp is risk-free: max_tokens=1000, sorted(a, key=len). ".repeat(6), "usage": {"input_tokens": 1234}, "id": "5bJSB6PhpvCDrXC4NtwAGJ"}).to_string() + "\n";
     let text = line.repeat(128 * 1024 / line.len());
     let known: Vec<String> = (0..12).map(|n| format!("{n}-some-value-{}", n * 7919)).collect();
@@ -265,7 +272,7 @@ fn redaction_speed() {
             assert!(matches!(redactor.redact(std::hint::black_box(&text)), Cow::Borrowed(_)));
         }
         let seconds = start.elapsed().as_secs_f64();
-        println!("{name}: {:.2} GB/s", text.len() as f64 * 2000.0 / seconds / 1e9);
+        writeln!(out, "{name}: {:.2} GB/s", text.len() as f64 * 2000.0 / seconds / 1e9).unwrap();
     }
     for piece in [
         "sk-",
@@ -283,6 +290,6 @@ fn redaction_speed() {
         let text = piece.repeat((1 << 20) / piece.len());
         let start = std::time::Instant::now();
         let _ = patterns(&text);
-        println!("1 MiB of {piece:?}: {:?}", start.elapsed());
+        writeln!(out, "1 MiB of {piece:?}: {:?}", start.elapsed()).unwrap();
     }
 }

@@ -80,7 +80,7 @@ pub fn whole_escapes(text: &str, range: Range<usize>, floor: usize) -> Range<usi
 fn escape_over(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let from = (at.saturating_sub(5)..at).rev().find(|from| byte(bytes, *from) == Some(b'\\'))?;
     // An even row of backslashes is so many escaped backslashes, each whole.
-    if backslashes_before(bytes, from + 1) % 2 == 0 {
+    if backslashes_before(bytes, from + 1).is_multiple_of(2) {
         return None;
     }
     let long = if byte(bytes, from + 1) == Some(b'u') { 6 } else { 2 };
