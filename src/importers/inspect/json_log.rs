@@ -58,7 +58,7 @@ pub(in crate::importers) fn open<'a>(
     let mut scanner = Scanner::new(input);
     let mut index = Index { header: b"{".to_vec(), ..Index::default() };
     let scanned = index.scan(&mut scanner, limits);
-    if !index.is_log() {
+    if !index.is_log(scanned.is_err()) {
         return Err(Refused::NotALog(index.what_else(scanned.as_ref().err())));
     }
     scanned.map_err(Refused::Broken)?;
@@ -115,9 +115,9 @@ impl Index {
         Ok(())
     }
 
-    /// An `eval` beside what only logs have.
-    fn is_log(&self) -> bool {
-        self.has_eval && self.has_kind
+    /// An `eval` beside what only logs have, which a file that ends early may not have shown yet.
+    fn is_log(&self, ends_early: bool) -> bool {
+        self.has_eval && (self.has_kind || ends_early)
     }
 
     fn header_part<R: std::io::Read>(&mut self, scanner: &mut Scanner<R>, key: &[u8], limits: &Limits) -> Result<(), String> {

@@ -145,7 +145,8 @@ impl<'p, 'a> Lines<'p, 'a> {
         let mut missing = None;
         for (key, value) in &call.0 {
             match key.as_ref() {
-                "call_refs" => {}
+                // The key says where the references would go; they stand there now.
+                "call_refs" | "call_key" => {}
                 "request" => {
                     let request = self.request(value, &call, &mut omitted, &mut missing);
                     out.text("request", &request);
@@ -154,6 +155,9 @@ impl<'p, 'a> Lines<'p, 'a> {
             }
         }
         out.count("request_omitted", omitted);
+        if missing.is_some() {
+            out.some("call_key", call.get("call_key").map(|raw| raw.get().to_owned()));
+        }
         out.some("call_refs", missing);
         out.finish()
     }

@@ -204,13 +204,12 @@ pub(super) fn outcome(error: Option<&str>, score: Option<f64>) -> Outcome {
 mod tests {
     use super::*;
 
-    fn judged(scores: &str, ranking: &[&str]) -> (Vec<(String, Option<f64>, Option<String>)>, Option<f64>) {
+    fn judged(scores: &str, ranking: &[&str]) -> (Vec<Check>, Option<f64>) {
         let scores: Fields<'_> = serde_json::from_str(scores).unwrap();
         let mut kinds = Kinds::default();
         kinds.see(&scores);
         let ranking = Ranking { declared: None, scorers: ranking.iter().map(|&name| name.to_owned()).collect() };
-        let (checks, score) = judge(&scores, &Decider::of(ranking, &kinds), &str::to_owned);
-        (checks.into_iter().map(|check| (check.name, check.value, check.label)).collect(), score)
+        judge(&scores, &Decider::of(ranking, &kinds), &str::to_owned)
     }
 
     #[test]
@@ -240,9 +239,9 @@ mod tests {
     #[test]
     fn values_of_several_are_checks_and_decide_nothing() {
         let (checks, score) = judged(r#"{"d":{"value":{"a":1,"b":"C","c":[1]}},"s":{"value":"I"}}"#, &["d", "s"]);
-        let names: Vec<&str> = checks.iter().map(|(name, ..)| name.as_str()).collect();
+        let names: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
         assert_eq!(names, ["s", "d.a", "d.b", "d.c"]);
-        assert_eq!((score, checks[3].2.as_deref()), (Some(0.0), Some("[1]")));
+        assert_eq!((score, checks[3].label.as_deref()), (Some(0.0), Some("[1]")));
         assert_eq!(judged(r#"{"d":{"value":{"a":1}}}"#, &["d"]).1, None);
     }
 
