@@ -13,6 +13,11 @@ use crate::{
     importers::raw::{Fields, fields, read, text},
 };
 
+/// Scorers of a log that are told apart.
+const SCORERS_MAX: usize = 1000;
+/// Checks of one attempt that are kept: each carries its scorer's reason.
+pub(super) const CHECKS_MAX: usize = 1000;
+
 /// A score's value.
 enum Graded<'a> {
     /// It counts; the text is there where the log did not write a number.
@@ -60,8 +65,10 @@ impl Kinds {
     pub(super) fn see(&mut self, scores: &Fields<'_>) {
         for (name, raw) in &scores.0 {
             let counts = || matches!(grade(Score::of(raw).value), Graded::Number(..));
+            let full = self.0.len() >= SCORERS_MAX;
             match self.0.iter_mut().find(|(known, _)| known == name) {
                 Some((_, known)) => *known = *known || counts(),
+                None if full => {}
                 None => self.0.push((name.clone().into_owned(), counts())),
             }
         }
@@ -140,7 +147,7 @@ impl<'a> Score<'a> {
         }
         let score = fields(Some(raw));
         let reason = text(score.get("explanation")).or_else(|| text(score.get("reason")));
-        Self { value: score.get("value").filter(|value| value.get() != "null"), answer: text(score.get("answer")), reason }
+        Self { value: score.get("value"), answer: text(score.get("answer")), reason }
     }
 }
 
@@ -185,6 +192,9 @@ fn add(checks: &mut Vec<Check>, name: String, graded: Graded<'_>, base: &Check, 
             return;
         }
     };
+    if checks.len() >= CHECKS_MAX {
+        return;
+    }
     let passed = value.map(|value| value >= 1.0);
     checks.push(Check { name, passed, value, label: label.as_deref().map(shown), ..base.clone() });
 }
