@@ -4,7 +4,7 @@
 //! through again; the bytes put into one sample are bounded.
 //! Does not: decode images.
 
-use std::{borrow::Cow, cell::Cell, collections::HashMap};
+use std::{borrow::Cow, cell::Cell, collections::HashMap, sync::LazyLock};
 
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use crate::importers::raw::Fields;
 
 const SCHEME: &str = "attachment://";
+static FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(SCHEME));
 const HASH_DIGITS: usize = 32;
 
 /// The attachments of one sample.
@@ -53,7 +54,7 @@ impl<'a> Attachments<'a> {
         }
         let mut out: Option<String> = None;
         let mut rest = json;
-        while let Some((before, after)) = memmem::find(rest.as_bytes(), SCHEME.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
+        while let Some((before, after)) = FINDER.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
             let name = after.get(SCHEME.len()..).unwrap_or_default();
             let (taken, content) = self.find(name).map_or((0, SCHEME), |(taken, content)| (taken, content));
             let out = out.get_or_insert_with(|| String::with_capacity(json.len() + 1024));
@@ -72,7 +73,7 @@ impl<'a> Attachments<'a> {
 
     /// Decoded text with its references replaced.
     pub(super) fn in_text<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
-        if memmem::find(text.as_bytes(), SCHEME.as_bytes()).is_none() {
+        if FINDER.find(text.as_bytes()).is_none() {
             return text;
         }
         let json = serde_json::to_string(text.as_ref()).unwrap_or_default();
