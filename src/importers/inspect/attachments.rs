@@ -4,7 +4,13 @@
 //! through again; the bytes put into one sample are bounded.
 //! Does not: decode images.
 
-use std::{borrow::Cow, cell::Cell, collections::HashMap, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::LazyLock,
+};
 
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -23,11 +29,19 @@ pub(super) struct Attachments<'a> {
     /// Bytes that may still be put in: one long attachment can be named by thousands of events.
     room: Cell<u64>,
     refused: Cell<bool>,
+    /// Hashes of contents, by where they stand: one attachment is compared again and again.
+    hashes: RefCell<HashMap<usize, u64>>,
 }
 
 /// A JSON string without its quotes.
 fn inside(raw: &RawValue) -> Option<&str> {
     raw.get().strip_prefix('"')?.strip_suffix('"')
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl<'a> Attachments<'a> {
@@ -80,9 +94,20 @@ impl<'a> Attachments<'a> {
         serde_json::from_str(&self.in_json(&json)).map_or(text, Cow::Owned)
     }
 
+    /// A hash of a JSON string's inside that is the same whether the text stands there or is named.
+    pub(super) fn hash(&self, inside: &str) -> u64 {
+        let named = inside.strip_prefix(SCHEME).and_then(|name| self.target(name).filter(|(taken, _)| *taken == name.len()));
+        let Some((_, content)) = named else { return hash_of(inside) };
+        *self.hashes.borrow_mut().entry(content.as_ptr().addr()).or_insert_with(|| hash_of(content))
+    }
+
+    fn target(&self, name: &str) -> Option<(usize, &'a str)> {
+        self.by_hash_at(name).or_else(|| self.by_index_at(name))
+    }
+
     /// What `name` begins with the name of, and how many bytes that name takes.
     fn find(&self, name: &str) -> Option<(usize, &'a str)> {
-        let (taken, content) = self.by_hash_at(name).or_else(|| self.by_index_at(name))?;
+        let (taken, content) = self.target(name)?;
         let Some(left) = self.room.get().checked_sub(content.len() as u64) else {
             self.refused.set(true);
             return None;
