@@ -424,7 +424,7 @@ mod tests {
     use crate::store::contract::{Fresh, contract};
 
     fn fresh() -> Fresh {
-        Fresh { store: Box::new(Model::default()), dir: None }
+        Fresh { store: Box::new(Model::default()), _dir: None }
     }
 
     contract!(fresh);

@@ -47,11 +47,11 @@ impl Touched {
         }
     }
 
-    /// All that a log has, in the run that it is in.
+    /// All that a log has a say in, in the run that it is in.
     pub(super) fn log(&mut self, connection: &Connection, log_no: i64) -> Result<()> {
         let run_no = connection.prepare_cached("SELECT run_no FROM logs_m WHERE log_no = ?1")?.query_row([log_no], |row| row.get(0))?;
         self.run(run_no);
-        let mut statement = connection.prepare_cached("SELECT eval_no FROM log_evaluations_m WHERE log_no = ?1")?;
+        let mut statement = connection.prepare_cached(EVALUATIONS_OF_TASK)?;
         let mut rows = statement.query([log_no])?;
         while let Some(row) = rows.next()? {
             self.cell(run_no, row.get(0)?);
@@ -59,6 +59,11 @@ impl Touched {
         Ok(())
     }
 }
+
+/// The evaluations of a log and of its siblings: which log is its task's last decides what is planned, whichever evaluations that one has.
+const EVALUATIONS_OF_TASK: &str = "SELECT eval_no FROM log_evaluations_m WHERE log_no = ?1
+    UNION SELECT le.eval_no FROM logs_m own JOIN logs_m l ON l.task_id = own.task_id AND l.run_no = own.run_no
+        JOIN log_evaluations_m le ON le.log_no = l.log_no WHERE own.log_no = ?1";
 
 struct Placed {
     log_no: i64,
