@@ -68,7 +68,7 @@ fn info() -> impl Strategy<Value = EvaluationInfo> {
             dataset_cases,
             planned,
             family: family.map(Into::into),
-            ..super::evaluation(id)
+            ..evaluation(id)
         },
     )
 }
@@ -176,8 +176,7 @@ fn dump_run(store: &dyn Store, run: &str, numbers: bool, out: &mut String) {
     for name in ["a#1", "a/b#1", "É#2", "nothing#1"] {
         writeln!(out, "{name} {:?}", store.find_attempts(run, name).unwrap()).unwrap();
     }
-    let failing =
-        AttemptQuery { outcomes: &[Outcome::Fail, Outcome::InfraError], evaluation_contains: Some("A"), ..AttemptQuery::default() };
+    let failing = AttemptQuery { outcomes: &[Fail, InfraError], evaluation_contains: Some("A"), ..AttemptQuery::default() };
     writeln!(out, "failing {:?}", store.attempts(run, &failing).unwrap()).unwrap();
 }
 

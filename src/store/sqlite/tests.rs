@@ -3,6 +3,8 @@
 //! Promises: each test has a directory of its own.
 //! Does not: repeat the contract.
 
+mod file;
+
 use super::*;
 use crate::{
     auth::Caller,
