@@ -124,7 +124,12 @@ fn give_run_no(connection: &Connection, run_id: &str) -> Result<i64> {
     Ok(connection.last_insert_rowid())
 }
 
-const REMOVE: [&str; 7] = [
+const REMOVE: [&str; 8] = [
+    // A case's texts go with the log that they are of, unless another copy of it is there: what was deleted must not be read. An older log's
+    // text of the case is not brought back.
+    "UPDATE cases_m SET input = NULL, target = NULL, text_at = NULL, text_log = NULL
+     WHERE case_no IN (SELECT case_no FROM attempts_m WHERE log_no = ?1) AND text_log = (SELECT log_id FROM logs_m WHERE log_no = ?1)
+         AND NOT EXISTS (SELECT 1 FROM logs_m other WHERE other.log_id = text_log AND other.log_no <> ?1)",
     "DELETE FROM checks_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM outputs_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM transcripts_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",

@@ -265,5 +265,12 @@ fn the_open_objects_say_what_the_port_says() {
             |row| row.get(0),
         )
         .unwrap();
+    let inputs = || connection.query_row("SELECT group_concat(input) FROM cases", [], |row| row.get::<_, Option<String>>(0)).unwrap();
+    assert_eq!(inputs().as_deref(), Some("in,in"));
     assert_eq!(row, "Ra e/1#1 pass completed 1970-01-01T00:00:01Z mixed 1");
+    // A better copy takes over with its texts; what is deleted is no longer read.
+    one("b", 2).file("better.json", "d7").with([attempt("3", Outcome::Pass)]).put(&store).unwrap();
+    assert_eq!(inputs().as_deref(), Some("in,in,in"));
+    store.apply(Change::Vanished { paths: vec!["better.json".into()] }).unwrap();
+    assert_eq!((inputs(), count("cases")), (None, 2));
 }
