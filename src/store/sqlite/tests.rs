@@ -3,6 +3,7 @@
 //! Promises: each test has a directory of its own.
 //! Does not: repeat the contract.
 
+mod cost;
 mod file;
 
 use super::*;
