@@ -66,8 +66,18 @@ fn usage(error: &clap::Error) -> u8 {
 #[must_use]
 pub fn command() -> Command {
     let place = [
-        Arg::new("project").long("project").value_name("DIR").global(true).value_parser(value_parser!(PathBuf)).help("The project's directory; without it, the nearest one upward with .runlore or .git"),
-        Arg::new("config").long("config").value_name("FILE").global(true).value_parser(value_parser!(PathBuf)).help("The configuration; without it, .runlore/config.toml of the project if there is one"),
+        Arg::new("project")
+            .long("project")
+            .value_name("DIR")
+            .global(true)
+            .value_parser(value_parser!(PathBuf))
+            .help("The project's directory; without it, the nearest one upward with .runlore or .git"),
+        Arg::new("config")
+            .long("config")
+            .value_name("FILE")
+            .global(true)
+            .value_parser(value_parser!(PathBuf))
+            .help("The configuration; without it, .runlore/config.toml of the project if there is one"),
     ];
     let tools = ENTRIES.iter().map(|entry| tool::command(entry).next_help_heading("Options"));
     Command::new("runlore")
@@ -93,7 +103,10 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         }
         "mcp" => mcp::run(&place),
         _ => {
-            let entry = ENTRIES.iter().find(|entry| entry.verb == verb).ok_or_else(|| CliError::Usage(format!("no command \"{verb}\"; see runlore --help")))?;
+            let entry = ENTRIES
+                .iter()
+                .find(|entry| entry.verb == verb)
+                .ok_or_else(|| CliError::Usage(format!("no command \"{verb}\"; see runlore --help")))?;
             tool::run(entry, inner, &place, output)
         }
     }

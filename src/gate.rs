@@ -10,6 +10,7 @@ pub mod audit;
 pub mod authorize;
 pub mod deadline;
 pub mod fresh;
+pub mod redact;
 pub mod run;
 
 use std::{sync::Arc, time::Duration};
@@ -20,6 +21,7 @@ use tower::{ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
 use crate::{
     auth::{Caller, Role},
     store::Store,
+    telemetry::redaction::Redactor,
     tools::{Answer, Entry, Limits, ToolError, render::Style},
 };
 
@@ -73,6 +75,8 @@ pub struct Settings {
     pub store: Arc<dyn Store>,
     /// Brings the index up to date with the files; blocks.
     pub refresh: Arc<dyn Fn() + Send + Sync>,
+    /// What replaces secrets on the way out.
+    pub redactor: Arc<Redactor>,
     /// Bounds on answers.
     pub limits: Limits,
     /// How text is to look.
@@ -102,6 +106,8 @@ impl Gate {
             .layer(deadline::DeadlineLayer::new(settings.call_timeout))
             // Before the answer is computed, so that it knows the files as they are.
             .layer(fresh::FreshLayer::new(settings.refresh.clone()))
+            // Around the answer and the refusal: whatever the store holds, no secret leaves.
+            .layer(redact::RedactLayer::new(settings.redactor.clone()))
             // On the blocking pool: arguments, the answer, its text.
             .service(run::Run::new(settings));
         Self { call: BoxCloneSyncService::new(call) }

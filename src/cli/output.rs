@@ -37,7 +37,10 @@ impl Output {
     /// Writes an answer. Whoever closed the pipe has read enough.
     pub fn say(&mut self, text: &str) {
         let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }).and_then(|()| out.flush());
+        let _ = out
+            .write_all(text.as_bytes())
+            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
+            .and_then(|()| out.flush());
     }
 
     /// Writes a complaint.

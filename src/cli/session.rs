@@ -52,7 +52,8 @@ struct Shared {
     root: PathBuf,
     config: Config,
     store: Arc<dyn Store>,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
+    import_redactor: Arc<Redactor>,
     freshness: Freshness,
 }
 
@@ -71,7 +72,8 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_or_create(place: &Place) -> Result<(Self, bool), CliError> {
-        let located = root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
+        let located =
+            root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
         let made = located.how == root::How::Created;
         Ok((Self::at(&located, place)?, made))
     }
@@ -82,8 +84,11 @@ impl Session {
         let _ = root::create(&located.root);
         let store = Sqlite::open(&located.database(), &Caller::local().local_scope(), &options(&config)).map_err(refused)?;
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
-        let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
-        Ok(Self { shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, freshness }) })
+        let redactor = Arc::new(Redactor::from_environment(Vec::new()));
+        let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
+        Ok(Self {
+            shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, import_redactor, freshness }),
+        })
     }
 
     /// The project's root.
@@ -109,6 +114,7 @@ impl Session {
         let shared = self.shared.clone();
         Settings {
             store: shared.store.clone(),
+            redactor: shared.redactor.clone(),
             limits: shared.config.tool_limits(),
             call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
             refresh: Arc::new(move || shared.refresh()),
@@ -125,10 +131,10 @@ impl Shared {
         let environment: Vec<(OsString, OsString)> =
             git::ENVIRONMENT.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))).collect();
         with(&Indexer {
-            bounds: Bounds { files_max: index.walk_files_max, depth_max: index.walk_depth_max },
+            bounds: Bounds { entries_max: index.walk_files_max, depth_max: index.walk_depth_max },
             file_bytes_max: self.config.import.file_bytes_max,
             environment,
-            ..Indexer::new(&self.root, &*self.store, &limits, &self.redactor)
+            ..Indexer::new(&self.root, &*self.store, &limits, &self.import_redactor)
         })
     }
 
@@ -159,7 +165,12 @@ fn log(report: &Report) {
 
 fn options(config: &Config) -> Options {
     let store = &config.store;
-    Options { busy_timeout_ms: store.busy_timeout_ms, readers_max: store.readers_max, cache_kib: store.cache_kib }
+    Options {
+        busy_timeout_ms: store.busy_timeout_ms,
+        readers_max: store.readers_max,
+        cache_kib: u32::try_from(store.cache_kib).unwrap_or(u32::MAX),
+        read_only: false,
+    }
 }
 
 fn refused(error: store::Error) -> CliError {

@@ -53,5 +53,10 @@ use super::session;
 
 fn regressed(answer: &Answer) -> bool {
     let value: serde_json::Value = serde_json::from_str(answer.json.get()).unwrap_or_default();
-    value.get("rows").and_then(|rows| rows.as_array()).into_iter().flatten().any(|row| row.get("status").is_some_and(|status| status == "regressed"))
+    value
+        .get("rows")
+        .and_then(|rows| rows.as_array())
+        .into_iter()
+        .flatten()
+        .any(|row| row.get("status").is_some_and(|status| status == "regressed"))
 }

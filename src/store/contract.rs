@@ -272,6 +272,7 @@ pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
         limit: None,
         retries: 1,
         lines: 0,
+        messages: 0,
     };
     assert_eq!(row, expected);
     let evaluation_cells = cells(store, &["Ra"], Grain::Evaluation);

@@ -29,6 +29,9 @@ pub enum ToolError {
         /// The arguments that narrow it.
         narrows: &'static str,
     },
+    /// A refusal in the words that are left of it.
+    #[error("{0}")]
+    Said(String),
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] store::Error),

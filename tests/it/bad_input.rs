@@ -44,7 +44,9 @@ fn broken_logs_are_complaints_and_the_rest_is_imported() {
 
 #[test]
 fn what_is_no_log_is_skipped_with_its_reason() {
-    for (name, content) in [("notes.txt", &b"hello"[..]), ("logs.json", b"{\"a.eval\": {}}"), ("eval-set.json", b"{\"eval_set_id\": \"x\", \"tasks\": []}")] {
+    for (name, content) in
+        [("notes.txt", &b"hello"[..]), ("logs.json", b"{\"a.eval\": {}}"), ("eval-set.json", b"{\"eval_set_id\": \"x\", \"tasks\": []}")]
+    {
         let ran = beside_a_good_one(name, content);
         assert_eq!(ran.code, 0, "{name}: {}{}", ran.out, ran.err);
     }
@@ -70,7 +72,11 @@ fn sixty_five_thousand_entries_are_refused() {
     let mut bytes = std::io::Cursor::new(Vec::new());
     let mut zip = zip::ZipWriter::new(&mut bytes);
     for n in 0..65_000 {
-        zip.start_file(format!("samples/{n}_epoch_1.json"), zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored)).unwrap();
+        zip.start_file(
+            format!("samples/{n}_epoch_1.json"),
+            zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored),
+        )
+        .unwrap();
     }
     zip.finish().unwrap();
     let ran = beside_a_good_one("many.eval", bytes.get_ref());
@@ -152,7 +158,8 @@ fn killed_at_any_point_nothing_is_half_imported() {
     };
     std::fs::copy(&big, project.logs().join("big.eval")).unwrap();
     for microseconds in (0..40).map(|step| step * 5_000) {
-        let mut child = command().current_dir(project.path()).args(["import", "logs"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            command().current_dir(project.path()).args(["import", "logs"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_micros(microseconds);
         while std::time::Instant::now() < deadline && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
@@ -161,7 +168,10 @@ fn killed_at_any_point_nothing_is_half_imported() {
         child.wait().unwrap();
         let store = project.path().join(".runlore/history.db");
         if let Ok(store) = rusqlite::Connection::open_with_flags(&store, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY) {
-            let counts: Result<(i64, i64), _> = store.query_row("SELECT (SELECT count(*) FROM attempts), (SELECT count(*) FROM runs)", [], |row| Ok((row.get(0)?, row.get(1)?)));
+            let counts: Result<(i64, i64), _> =
+                store.query_row("SELECT (SELECT count(*) FROM attempts), (SELECT count(*) FROM runs)", [], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                });
             assert!(matches!(counts, Err(_) | Ok((0, 0) | (100, 1))), "{counts:?}");
         }
     }
@@ -171,7 +181,9 @@ fn killed_at_any_point_nothing_is_half_imported() {
 #[test]
 fn two_at_once_both_work() {
     let project = Project::demo();
-    let start = || command().current_dir(project.path()).args(["runs-list", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = || {
+        command().current_dir(project.path()).args(["runs-list", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
     let children: Vec<_> = (0..4).map(|_| start()).collect();
     for child in children {
         let ran = ran(child.wait_with_output().unwrap());

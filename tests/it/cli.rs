@@ -22,7 +22,8 @@ fn the_project_is_found_upward_and_by_name() {
     std::fs::create_dir_all(&deep).unwrap();
     assert_eq!(ran(command().current_dir(&deep).arg("runs-list").output().unwrap()).code, 0);
     let elsewhere = tempfile::tempdir().unwrap();
-    let named = ran(command().current_dir(elsewhere.path()).args(["--project", project.path().to_str().unwrap(), "runs-list"]).output().unwrap());
+    let named =
+        ran(command().current_dir(elsewhere.path()).args(["--project", project.path().to_str().unwrap(), "runs-list"]).output().unwrap());
     assert_eq!(named.code, 0, "{}", named.err);
 }
 
@@ -56,7 +57,13 @@ fn an_empty_project_answers_in_words() {
 #[test]
 fn wrong_arguments_are_usage_errors() {
     let project = Project::demo();
-    for words in [&["history", "--limit", "0"][..], &["history", "--by", "run"], &["compare", "--since", "7d", "--head", "latest"], &["nothing"], &["transcript"]] {
+    for words in [
+        &["history", "--limit", "0"][..],
+        &["history", "--by", "run"],
+        &["compare", "--since", "7d", "--head", "latest"],
+        &["nothing"],
+        &["transcript"],
+    ] {
         assert_eq!(project.run(words).code, 2, "{words:?}");
     }
     let ran = project.run(&["compare", "--since", "yesterday"]);

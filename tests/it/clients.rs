@@ -27,7 +27,11 @@ fn check(interpreter: &str, script: &str, mode: &str) -> Value {
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
     ]);
     let calls = calls.to_string();
-    let output = Command::new(set_by_tests_run(interpreter)).args([&script, "--mode", mode, "--calls", &calls, "--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project"]).arg(project.path()).output().unwrap();
+    let output = Command::new(set_by_tests_run(interpreter))
+        .args([&script, "--mode", mode, "--calls", &calls, "--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project"])
+        .arg(project.path())
+        .output()
+        .unwrap();
     let ran = ran(output);
     assert_eq!(ran.code, 0, "{script} {mode}: {}\n{}", ran.out, ran.err);
     let line: Value = serde_json::from_str(ran.out.trim()).unwrap();

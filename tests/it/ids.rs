@@ -8,8 +8,14 @@ use super::{harness::Project, logs::Log};
 /// Ids as people write them, and as nobody should.
 fn id() -> impl Strategy<Value = String> {
     let plain = "[a-zA-Z0-9_-]{1,12}";
-    let hard = prop::collection::vec(prop::sample::select(vec!["a", "/", " ", "#", "@", "%", "é", "路", "~", "\"", "'", ".", ":", "1", "%2F", "-"]), 1..8).prop_map(|parts| parts.concat());
-    prop_oneof![plain, hard].prop_filter("a lone reference word is a reference", |id| !id.starts_with("latest") && !id.trim().is_empty() && !id.starts_with('-'))
+    let hard = prop::collection::vec(
+        prop::sample::select(vec!["a", "/", " ", "#", "@", "%", "é", "路", "~", "\"", "'", ".", ":", "1", "%2F", "-"]),
+        1..8,
+    )
+    .prop_map(|parts| parts.concat());
+    prop_oneof![plain, hard].prop_filter("a lone reference word is a reference", |id| {
+        !id.starts_with("latest") && !id.trim().is_empty() && !id.starts_with('-')
+    })
 }
 
 fn all_strings(value: &Value, key: &str, out: &mut Vec<String>) {
@@ -45,7 +51,8 @@ proptest! {
         let list = project.json(&["runs-list"]);
         for run in found(&[&show, &failures, &history, &list], "runId") {
             for verb in ["show", "failures"] {
-                prop_assert_eq!(project.json(&[verb, &run])["runId"].as_str(), Some(run.as_str()));
+                let answer = project.json(&[verb, &run]);
+                prop_assert_eq!(answer["runId"].as_str(), Some(run.as_str()));
             }
         }
         for attempt in found(&[&show, &failures], "attempt") {

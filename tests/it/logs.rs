@@ -15,7 +15,15 @@ pub struct Log {
 
 impl Log {
     pub fn new(run: &str, task: &str, created: &str) -> Self {
-        Self { run: run.into(), task: task.into(), created: created.into(), model: "mockllm/model".into(), samples: Vec::new(), status: "success", epochs: 1 }
+        Self {
+            run: run.into(),
+            task: task.into(),
+            created: created.into(),
+            model: "mockllm/model".into(),
+            samples: Vec::new(),
+            status: "success",
+            epochs: 1,
+        }
     }
 
     /// A sample with a letter as its score: `C` passes, `I` fails.

@@ -18,7 +18,14 @@ struct Server {
 
 impl Server {
     fn start(project: &Project) -> Self {
-        let mut child = command().current_dir(project.path()).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command()
+            .current_dir(project.path())
+            .arg("mcp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, input, output }
     }
@@ -71,7 +78,13 @@ fn meta() -> Value {
 #[test]
 fn legacy_clients_initialize_and_get_the_version_they_ask_for() {
     let project = Project::demo();
-    for (asked, given) in [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("2024-11-05", "2025-11-25"), ("1999-01-01", "2025-11-25")] {
+    for (asked, given) in [
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2024-11-05", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+    ] {
         let (server, answer) = Server::initialize(&project, asked);
         assert_eq!(answer["result"]["protocolVersion"], given, "{answer}");
         assert_eq!(answer["result"]["serverInfo"]["name"], "runlore");
@@ -85,7 +98,8 @@ fn modern_clients_discover_and_call_without_a_handshake() {
     let project = Project::demo();
     let mut server = Server::start(&project);
     let discovered = server.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta()}}));
-    let versions: Vec<&str> = discovered["result"]["supportedVersions"].as_array().unwrap().iter().map(|version| version.as_str().unwrap()).collect();
+    let versions: Vec<&str> =
+        discovered["result"]["supportedVersions"].as_array().unwrap().iter().map(|version| version.as_str().unwrap()).collect();
     assert_eq!(versions, ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
     assert_eq!((&discovered["result"]["ttlMs"], &discovered["result"]["cacheScope"]), (&json!(0), &json!("private")));
     let list = server.ask(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": meta()}}));
@@ -99,7 +113,9 @@ fn modern_clients_discover_and_call_without_a_handshake() {
 fn a_modern_client_that_never_discovers_is_answered() {
     let project = Project::demo();
     let mut server = Server::start(&project);
-    let call = server.ask(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "history", "arguments": {}, "_meta": meta()}}));
+    let call = server.ask(
+        &json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "history", "arguments": {}, "_meta": meta()}}),
+    );
     assert_eq!((call["id"].as_str(), call["result"]["structuredContent"]["total"].as_u64()), (Some("a"), Some(4)), "{call}");
 }
 

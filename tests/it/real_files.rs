@@ -70,7 +70,8 @@ fn hold_against(name: &str, show: &Value, truth: &Value) {
 
 /// Each scorer's value as number or label; one of several values as one check a key.
 fn scores(name: &str, row: &Value, wanted: &Value) {
-    let checks: BTreeMap<&str, &Value> = row["checks"].as_array().unwrap().iter().map(|check| (check["name"].as_str().unwrap(), check)).collect();
+    let checks: BTreeMap<&str, &Value> =
+        row["checks"].as_array().unwrap().iter().map(|check| (check["name"].as_str().unwrap(), check)).collect();
     for (scorer, value) in wanted.as_object().unwrap() {
         match value {
             Value::Object(keys) => keys.iter().for_each(|(key, value)| score(name, checks.get(format!("{scorer}.{key}").as_str()), value)),
@@ -133,7 +134,10 @@ fn a_retried_eval_set_is_one_run_and_its_copies_count_once() {
     let ran = project.run(&["import", folder.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let list = project.json(&["runs-list"]);
-    assert_eq!((&list["total"], &list["runs"][0]["status"], &list["runs"][0]["counts"]), (&json!(1), &json!("completed"), &json!({"passed": 4, "failed": 0, "infra": 0, "unscored": 0, "missing": 0})));
+    assert_eq!(
+        (&list["total"], &list["runs"][0]["status"], &list["runs"][0]["counts"]),
+        (&json!(1), &json!("completed"), &json!({"passed": 4, "failed": 0, "infra": 0, "unscored": 0, "missing": 0}))
+    );
     assert_eq!(list["runs"][0]["round"], "9m6cZDkWxFCNJECap3TURc");
 }
 

@@ -10,7 +10,14 @@ use super::{
 /// Monday one eval() of A and B, 8 cases each, all pass; Wednesday A alone; Thursday A passes, B 0 of 8; Friday A alone.
 fn week() -> Project {
     let project = Project::new();
-    for (run, day, task, letter) in [("mon", 23, "A", "C"), ("mon", 23, "B", "C"), ("wed", 25, "A", "C"), ("thu", 26, "A", "C"), ("thu", 26, "B", "I"), ("fri", 27, "A", "C")] {
+    for (run, day, task, letter) in [
+        ("mon", 23, "A", "C"),
+        ("mon", 23, "B", "C"),
+        ("wed", 25, "A", "C"),
+        ("thu", 26, "A", "C"),
+        ("thu", 26, "B", "I"),
+        ("fri", 27, "A", "C"),
+    ] {
         Log::new(run, task, &format!("2026-11-{day}T09:00:00+00:00")).all(8, letter).put(&project);
     }
     project
@@ -103,9 +110,19 @@ fn failures_know_their_past() {
     let cells = |run: &str| {
         let answer = project.json(&["failures", run]);
         let cells = answer["cells"].as_array().unwrap().clone();
-        cells.iter().map(|cell| (cell["case"].as_str().unwrap().to_owned(), cell["recurrence"].as_str().unwrap().to_owned(), cell["failingSince"]["runId"].as_str().unwrap().to_owned())).collect::<Vec<_>>()
+        cells
+            .iter()
+            .map(|cell| {
+                (
+                    cell["case"].as_str().unwrap().to_owned(),
+                    cell["recurrence"].as_str().unwrap().to_owned(),
+                    cell["failingSince"]["runId"].as_str().unwrap().to_owned(),
+                )
+            })
+            .collect::<Vec<_>>()
     };
-    let owned = |rows: &[(&str, &str, &str)]| rows.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect::<Vec<_>>();
+    let owned =
+        |rows: &[(&str, &str, &str)]| rows.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect::<Vec<_>>();
     assert_eq!(cells("c"), owned(&[("0", "new", "c"), ("1", "returning", "c"), ("2", "new", "c")]));
     assert_eq!(cells("d"), owned(&[("0", "known", "c"), ("9", "first", "d")]));
 }
@@ -122,7 +139,8 @@ fn the_order_of_import_does_not_matter() {
             Log::new("r1", "u", "2026-11-01T09:00:00+00:00").all(2, "I").model("other/model"),
         ];
         for index in order {
-            let path = project.write(&format!("in/{index}.json"), logs[*index].text().replace("r1-u-2026-11-01T09:00:00+00:00", &format!("log-{index}")));
+            let path = project
+                .write(&format!("in/{index}.json"), logs[*index].text().replace("r1-u-2026-11-01T09:00:00+00:00", &format!("log-{index}")));
             let ran = project.run(&["import", path.to_str().unwrap()]);
             assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         }

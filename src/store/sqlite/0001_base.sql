@@ -73,7 +73,7 @@ CREATE TABLE attempts_m (
     arm_no INTEGER NOT NULL, raw_arm_no INTEGER NOT NULL, n INTEGER, outcome INTEGER NOT NULL, key TEXT, epoch INTEGER NOT NULL, uuid TEXT,
     score REAL, input_tokens INTEGER, output_tokens INTEGER, total_tokens INTEGER, cache_read_tokens INTEGER, cache_write_tokens INTEGER,
     reasoning_tokens INTEGER, cost_usd REAL, duration_ms INTEGER, working_ms INTEGER, started_at INTEGER,
-    error TEXT, limit_hit TEXT, retries INTEGER NOT NULL, signature_no INTEGER, lines INTEGER NOT NULL
+    error TEXT, limit_hit TEXT, retries INTEGER NOT NULL, signature_no INTEGER, lines INTEGER NOT NULL, messages INTEGER NOT NULL
 );
 CREATE INDEX attempts_by_cell ON attempts_m (run_no, eval_no, case_no, arm_no, n, outcome);
 CREATE INDEX attempts_by_log ON attempts_m (log_no);

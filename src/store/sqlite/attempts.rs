@@ -23,7 +23,7 @@ use crate::{
 const FOUND_MAX: usize = 6;
 
 const COLUMNS: &str = "a.attempt_no, a.eval_no, a.arm_no, c.id, a.key, a.n, a.outcome, a.score, a.input_tokens, a.output_tokens, a.total_tokens,
-    a.cache_read_tokens, a.cache_write_tokens, a.reasoning_tokens, a.cost_usd, a.duration_ms, a.started_at, a.error, a.limit_hit, a.retries, a.lines";
+    a.cache_read_tokens, a.cache_write_tokens, a.reasoning_tokens, a.cost_usd, a.duration_ms, a.started_at, a.error, a.limit_hit, a.retries, a.lines, a.messages";
 
 /// Reads rows of [`COLUMNS`].
 struct Reader<'a> {
@@ -81,6 +81,7 @@ impl<'a> Reader<'a> {
             limit: row.get(18)?,
             retries: row.get(19)?,
             lines: names::natural(row.get(20)?),
+            messages: names::natural(row.get(21)?),
         })
     }
 

@@ -124,8 +124,8 @@ struct Writer<'a> {
 
 const INSERT_ATTEMPT: &str = "INSERT INTO attempts_m (log_no, run_no, eval_no, case_no, arm_no, raw_arm_no, outcome, epoch, uuid, score, input_tokens,
     output_tokens, total_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, duration_ms, working_ms, started_at, error,
-    limit_hit, retries, signature_no, lines) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-    ?22, ?23, ?24, ?25)";
+    limit_hit, retries, signature_no, lines, messages) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+    ?22, ?23, ?24, ?25, ?26)";
 const INSERT_CHECK: &str = "INSERT INTO checks_m (attempt_no, seq, name, kind, passed, value, label, answer, reason)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const INSERT_CHUNK: &str = "INSERT INTO transcripts_m (attempt_no, first_line, lines, data) VALUES (?1, ?2, ?3, ?4)";
@@ -200,6 +200,7 @@ impl Writer<'_> {
             attempt.retries,
             signature_no,
             names::int(attempt.transcript.lines),
+            names::int(attempt.transcript.messages),
         ])?;
         let attempt_no = self.connection.last_insert_rowid();
         if let Some(output) = &attempt.output {
