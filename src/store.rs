@@ -5,9 +5,9 @@
 //! Does not: know SQL, paths of other projects, or MCP. Calls block: run them on the blocking pool.
 
 #[cfg(test)]
-pub mod contract;
+pub(crate) mod contract;
 #[cfg(test)]
-pub mod model;
+pub(crate) mod model;
 pub mod sqlite;
 
 use std::collections::BTreeMap;

@@ -11,6 +11,9 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+/// Each item of a list of two-byte items takes sixteen here: more than this many is no log but an attack on memory.
+const ITEMS_MAX: usize = 1_000_000;
+
 /// The elements of a list.
 #[derive(Debug, Default)]
 pub(super) struct List<'a>(pub(super) Vec<&'a RawValue>);
@@ -20,9 +23,9 @@ pub(super) struct List<'a>(pub(super) Vec<&'a RawValue>);
 pub(super) struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// The last value under `key`: where a key repeats, Python's reader takes the last.
+    /// The last value under `key`, null being none: where a key repeats, Python's reader takes the last.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value).filter(|value| value.get() != "null")
     }
 }
 
@@ -67,6 +70,7 @@ impl<'de> Visitor<'de> for Collect<List<'de>> {
         let mut found = Vec::new();
         while let Some(value) = seq.next_element()? {
             found.push(value);
+            bounded(found.len())?;
         }
         Ok(List(found))
     }
@@ -90,9 +94,14 @@ impl<'de> Visitor<'de> for Collect<Fields<'de>> {
         let mut found = Vec::new();
         while let Some((Key(key), value)) = map.next_entry()? {
             found.push((key, value));
+            bounded(found.len())?;
         }
         Ok(Fields(found))
     }
+}
+
+fn bounded<E: serde::de::Error>(items: usize) -> Result<(), E> {
+    if items > ITEMS_MAX { Err(E::custom(format!("it has more than {ITEMS_MAX} items, the most that a list may"))) } else { Ok(()) }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for List<'a> {
@@ -150,6 +159,12 @@ mod tests {
         for text in ["1", "-1", "1.5", "true", "null", "\"x\"", "[1]"] {
             assert!(serde_json::from_str::<Fields<'_>>(text).unwrap().0.is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn items_are_bounded() {
+        let many = format!("[{}0]", "0,".repeat(ITEMS_MAX));
+        assert!(serde_json::from_str::<List<'_>>(&many).is_err());
     }
 
     #[test]

@@ -55,7 +55,11 @@ impl<'a> Sink<'a> {
                 self.room = left;
                 out.extend_from_slice(bytes);
             }
-            None => self.out = None,
+            None => {
+                // What is there is kept: it says that the value was longer than it.
+                out.extend(bytes.iter().take(usize::try_from(self.room).unwrap_or_default()));
+                self.out = None;
+            }
         }
     }
 

@@ -38,7 +38,7 @@ const LIMITS: [(&str, &str); 9] = [
 /// The arm of the log that `eval` and `plan` describe.
 pub(super) fn arm(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> ArmInfo {
     let model = text(eval.get("model")).unwrap_or(Cow::Borrowed("unknown"));
-    let passed = passed(eval, shown);
+    let passed = passed(eval, plan, shown);
     let mut factors = BTreeMap::new();
     let mut set = |name: &str, level: &str| {
         factors.insert(name.to_owned(), shorten(level, LEVEL_BYTES_MAX));
@@ -70,15 +70,20 @@ fn name(model: &str, passed: &[(String, String)]) -> String {
 }
 
 /// What somebody passed, by name: task arguments, the solver, settings of generation.
-fn passed(eval: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
+fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
     let arguments = fields(eval.get("task_args_passed").or_else(|| eval.get("task_args")));
-    let generation = fields(eval.get("model_generate_config"));
+    let generation = fields(generation(eval, plan));
     let given = generation.0.iter().filter(|(_, raw)| raw.get() != "null");
     let mut passed: Vec<(String, String)> =
         arguments.0.iter().chain(given).map(|(name, raw)| (shown.text(name), level(name, raw, shown))).collect();
     passed.extend(eval.get("solver").map(|raw| ("solver".to_owned(), level("solver", raw, shown))));
     passed.sort();
     passed
+}
+
+/// Logs of 2024 have the settings of generation in the plan only.
+fn generation<'a>(eval: &Fields<'a>, plan: &Fields<'a>) -> Option<&'a RawValue> {
+    eval.get("model_generate_config").or_else(|| plan.get("config"))
 }
 
 /// The factors that are not part of the name.
@@ -103,7 +108,7 @@ fn around(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
     if !steps.is_empty() {
         found.push(("plan".to_owned(), shown.text(&steps.join(" > "))));
     }
-    let effort = fields(eval.get("model_generate_config")).get("reasoning_effort");
+    let effort = fields(generation(eval, plan)).get("reasoning_effort");
     found.extend(effort.map(|raw| ("effort".to_owned(), level("effort", raw, shown))));
     found.extend(eval.get("task_version").map(|raw| ("task_version".to_owned(), level("task_version", raw, shown))));
     found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));

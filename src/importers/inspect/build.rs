@@ -7,6 +7,7 @@ use super::{
     attachments::Attachments,
     lines::Lines,
     sample::{Context, Sample},
+    score::CHECKS_MAX,
 };
 use crate::{
     domain::attempt::Attempt,
@@ -36,9 +37,13 @@ pub(super) fn finish(mut attempt: Attempt, lines: Lines<'_, '_>, attachments: &A
     let (transcript, too_deep) = lines.finish();
     attempt.transcript = transcript;
     let who = who(&attempt);
+    let full = attempt.checks.len() >= CHECKS_MAX;
     let mut items = vec![Item::Attempt(Box::new(attempt))];
     if too_deep > 0 {
         items.push(Item::Complaint(format!("{who}: {too_deep} lines of its transcript are nested too deep and were left out")));
+    }
+    if full {
+        items.push(Item::Complaint(format!("{who}: of its scores no more than {CHECKS_MAX} are kept")));
     }
     if attachments.refused() {
         items.push(Item::Complaint(format!("{who}: attachments that its events name again and again were left out of its transcript")));

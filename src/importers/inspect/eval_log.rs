@@ -52,23 +52,41 @@ pub(in crate::importers) fn open<'a>(
     Ok(Opened { header: head.header, items: Box::new(items) })
 }
 
-/// The texts of the summaries: the whole ones, else the journal's parts. Ones that cannot be read are missing, since samples say the same.
-fn summary_texts(archive: &mut Archive<'_>) -> Vec<String> {
-    let journal = |archive: &Archive<'_>| archive.all().filter(|member| archive.name(*member).starts_with(JOURNAL_SUMMARIES)).collect();
-    let members: Vec<usize> = archive.find(SUMMARIES).map_or_else(|| journal(archive), |member| vec![member]);
-    members.into_iter().filter_map(|member| archive.read(member).ok()).map(|bytes| text_of(bytes).0).collect()
+/// The members that hold the summaries: the whole ones, else the journal's parts.
+fn summary_members(archive: &Archive<'_>) -> Vec<usize> {
+    let journal = || archive.all().filter(|member| archive.name(*member).starts_with(JOURNAL_SUMMARIES)).collect();
+    archive.find(SUMMARIES).map_or_else(journal, |member| vec![member])
+}
+
+/// The text of a member with summaries. One that cannot be read is empty, since the samples say the same.
+fn summary_text(archive: &mut Archive<'_>, member: usize) -> String {
+    archive.read(member).map(|bytes| text_of(bytes).0).unwrap_or_default()
 }
 
 /// Which scorers give numbers in this log.
 fn kinds(archive: &mut Archive<'_>, old_scorer: Option<&str>) -> Kinds {
     let mut kinds = Kinds::default();
-    for json in summary_texts(archive) {
+    for member in summary_members(archive) {
+        let json = summary_text(archive, member);
         let List(rows) = serde_json::from_str(&json).unwrap_or_default();
         for sample in rows.iter().filter_map(|row| Sample::read(row.get(), old_scorer).ok()) {
             kinds.see(&sample.scores);
         }
     }
     kinds
+}
+
+/// The summaries by the name of their sample's entry, as many as one entry of an archive may take.
+fn summaries(archive: &mut Archive<'_>, bytes_max: u64) -> HashMap<String, String> {
+    let (mut found, mut left) = (HashMap::new(), bytes_max);
+    for member in summary_members(archive) {
+        let json = summary_text(archive, member);
+        let Some(less) = left.checked_sub(json.len() as u64) else { break };
+        left = less;
+        let List(rows) = serde_json::from_str(&json).unwrap_or_default();
+        found.extend(rows.iter().filter_map(|row| Some((Sample::read(row.get(), None).ok()?.entry_stem(), row.get().to_owned()))));
+    }
+    found
 }
 
 struct Items<'a> {
@@ -159,14 +177,8 @@ impl Items<'_> {
     }
 
     fn summary(&mut self, stem: &str) -> Option<String> {
-        let summaries = self.summaries.get_or_insert_with(|| {
-            let mut found = HashMap::new();
-            for json in summary_texts(&mut self.archive) {
-                let List(rows) = serde_json::from_str(&json).unwrap_or_default();
-                found.extend(rows.iter().filter_map(|row| Some((Sample::read(row.get(), None).ok()?.entry_stem(), row.get().to_owned()))));
-            }
-            found
-        });
+        let bytes_max = self.context.limits.entry_bytes_max;
+        let summaries = self.summaries.get_or_insert_with(|| summaries(&mut self.archive, bytes_max));
         summaries.get(stem).cloned()
     }
 

@@ -170,7 +170,7 @@ impl Parts<'_> {
             dataset_cases: small(dataset.get("samples")),
             dataset_digest: dataset_digest(name.as_deref(), ids.as_deref()),
             scorer_digest: self.scorer_digest(),
-            planned: small(self.results.get("total_samples")).filter(|planned| *planned > 0).or(planned_ids),
+            planned: small(self.results.get("total_samples")).filter(|planned| *planned > 0).or(planned_ids).filter(|planned| *planned > 0),
         }
     }
 

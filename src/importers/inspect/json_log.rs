@@ -47,7 +47,9 @@ const TRANSCRIPT_KEYS: [&[u8]; 8] = [
     b"\"timelines\"",
     b"\"metadata\"",
 ];
-const SMALL_BYTES: u64 = 64 * 1024;
+/// Ids of more bytes are taken to differ, so that holding one for each sample stays cheap.
+const ID_BYTES_MAX: usize = 1024;
+const SCORES_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Opens the log in a JSON file.
 pub(in crate::importers) fn open<'a>(
@@ -58,7 +60,7 @@ pub(in crate::importers) fn open<'a>(
     let mut scanner = Scanner::new(input);
     let mut index = Index { header: b"{".to_vec(), ..Index::default() };
     let scanned = index.scan(&mut scanner, limits);
-    if !index.is_log() {
+    if !index.is_log(scanned.is_err()) {
         return Err(Refused::NotALog(index.what_else(scanned.as_ref().err())));
     }
     scanned.map_err(Refused::Broken)?;
@@ -115,9 +117,9 @@ impl Index {
         Ok(())
     }
 
-    /// An `eval` beside what only logs have.
-    fn is_log(&self) -> bool {
-        self.has_eval && self.has_kind
+    /// An `eval` beside what only logs have, which a file that ends early may not have shown yet.
+    fn is_log(&self, ends_early: bool) -> bool {
+        self.has_eval && (self.has_kind || ends_early)
     }
 
     fn header_part<R: std::io::Read>(&mut self, scanner: &mut Scanner<R>, key: &[u8], limits: &Limits) -> Result<(), String> {
@@ -161,16 +163,20 @@ impl Index {
             first = false;
             scanner.peek()?;
             let mut sink = match key.as_slice() {
-                b"\"id\"" => Sink::into(&mut id, SMALL_BYTES),
-                b"\"epoch\"" => Sink::into(&mut epoch, SMALL_BYTES),
-                b"\"scores\"" => Sink::into(&mut scores, 16 * SMALL_BYTES),
-                b"\"score\"" => Sink::into(&mut score, 16 * SMALL_BYTES),
+                b"\"id\"" => Sink::into(&mut id, 2 * ID_BYTES_MAX as u64),
+                b"\"epoch\"" => Sink::into(&mut epoch, 2 * ID_BYTES_MAX as u64),
+                b"\"scores\"" => Sink::into(&mut scores, SCORES_BYTES_MAX),
+                b"\"score\"" => Sink::into(&mut score, SCORES_BYTES_MAX),
                 _ => Sink::skip(),
             };
             scanner.value(&mut sink)?;
         }
         self.see(scores, score);
-        self.samples.insert((id, epoch), place);
+        if id.len() > ID_BYTES_MAX || epoch.len() > ID_BYTES_MAX {
+            self.nameless.push(place);
+        } else {
+            self.samples.insert((id, epoch), place);
+        }
         Ok(())
     }
 

@@ -94,14 +94,16 @@ impl<'p, 'a> Lines<'p, 'a> {
         'a: 'e,
     {
         let mut out = Object::default();
+        let mut input_stands = false;
         for (key, raw) in &event.0 {
             match key.as_ref() {
-                "input" | "input_refs" => {}
+                "input" | "input_refs" if input_stands => {}
+                "input" | "input_refs" => {
+                    input_stands = true;
+                    self.input(event, &mut out);
+                }
                 "call" => out.text("call", &self.call(raw)),
                 _ => out.text(key, raw.get()),
-            }
-            if key == "input" || (key == "input_refs" && event.get("input").is_none()) {
-                self.input(event, &mut out);
             }
         }
         self.see_output(event);
@@ -144,10 +146,15 @@ impl<'p, 'a> Lines<'p, 'a> {
         let mut out = Object::default();
         let mut omitted = 0;
         let mut missing = None;
+        let mut request_stands = false;
         for (key, value) in &call.0 {
             match key.as_ref() {
-                "call_refs" => {}
+                // The key says where the references would go; they stand there now.
+                "call_refs" | "call_key" => {}
+                // A key that repeats would be gone through again and again.
+                "request" if request_stands => {}
                 "request" => {
+                    request_stands = true;
                     let request = self.request(value, &call, &mut omitted, &mut missing);
                     out.text("request", &request);
                 }
@@ -155,6 +162,9 @@ impl<'p, 'a> Lines<'p, 'a> {
             }
         }
         out.count("request_omitted", omitted);
+        if missing.is_some() {
+            out.some("call_key", call.get("call_key").map(|raw| raw.get().to_owned()));
+        }
         out.some("call_refs", missing);
         out.finish()
     }

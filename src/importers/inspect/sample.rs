@@ -80,8 +80,15 @@ pub(super) struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     /// Reads a sample and brings old spellings to today's. `old_scorer` is who a lone `score` came from.
-    pub(super) fn read(json: &'a str, old_scorer: Option<&'a str>) -> Result<Self, serde_json::Error> {
-        let mut sample: Sample<'a> = serde_json::from_str(json)?;
+    pub(super) fn read(json: &'a str, old_scorer: Option<&'a str>) -> Result<Self, String> {
+        // A struct can be read from a list as well.
+        if !json.trim_ascii_start().starts_with('{') {
+            return Err("it is no object".to_owned());
+        }
+        let mut sample: Sample<'a> = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        if sample.id.is_none() {
+            return Err("it has no \"id\"".to_owned());
+        }
         if let Some(score) = sample.score.take()
             && sample.scores.0.is_empty()
         {
@@ -111,7 +118,7 @@ impl<'a> Sample<'a> {
 
     /// The name that Inspect gives this sample's entry of an archive, without its end.
     pub(super) fn entry_stem(&self) -> String {
-        let id = text(self.id).map_or_else(|| self.id.map(RawValue::get).unwrap_or_default().into(), |id| id);
+        let id = text(self.id).unwrap_or_else(|| self.id.map(RawValue::get).unwrap_or_default().into());
         format!("samples/{id}_epoch_{}", self.row().1)
     }
 

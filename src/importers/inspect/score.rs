@@ -13,6 +13,11 @@ use crate::{
     importers::raw::{Fields, fields, read, text},
 };
 
+/// Scorers of a log that are told apart.
+const SCORERS_MAX: usize = 1000;
+/// Checks of one attempt that are kept: each carries its scorer's reason.
+pub(super) const CHECKS_MAX: usize = 1000;
+
 /// A score's value.
 enum Graded<'a> {
     /// It counts; the text is there where the log did not write a number.
@@ -60,8 +65,10 @@ impl Kinds {
     pub(super) fn see(&mut self, scores: &Fields<'_>) {
         for (name, raw) in &scores.0 {
             let counts = || matches!(grade(Score::of(raw).value), Graded::Number(..));
+            let full = self.0.len() >= SCORERS_MAX;
             match self.0.iter_mut().find(|(known, _)| known == name) {
                 Some((_, known)) => *known = *known || counts(),
+                None if full => {}
                 None => self.0.push((name.clone().into_owned(), counts())),
             }
         }
@@ -140,7 +147,7 @@ impl<'a> Score<'a> {
         }
         let score = fields(Some(raw));
         let reason = text(score.get("explanation")).or_else(|| text(score.get("reason")));
-        Self { value: score.get("value").filter(|value| value.get() != "null"), answer: text(score.get("answer")), reason }
+        Self { value: score.get("value"), answer: text(score.get("answer")), reason }
     }
 }
 
@@ -185,6 +192,9 @@ fn add(checks: &mut Vec<Check>, name: String, graded: Graded<'_>, base: &Check, 
             return;
         }
     };
+    if checks.len() >= CHECKS_MAX {
+        return;
+    }
     let passed = value.map(|value| value >= 1.0);
     checks.push(Check { name, passed, value, label: label.as_deref().map(shown), ..base.clone() });
 }
@@ -204,13 +214,12 @@ pub(super) fn outcome(error: Option<&str>, score: Option<f64>) -> Outcome {
 mod tests {
     use super::*;
 
-    fn judged(scores: &str, ranking: &[&str]) -> (Vec<(String, Option<f64>, Option<String>)>, Option<f64>) {
+    fn judged(scores: &str, ranking: &[&str]) -> (Vec<Check>, Option<f64>) {
         let scores: Fields<'_> = serde_json::from_str(scores).unwrap();
         let mut kinds = Kinds::default();
         kinds.see(&scores);
         let ranking = Ranking { declared: None, scorers: ranking.iter().map(|&name| name.to_owned()).collect() };
-        let (checks, score) = judge(&scores, &Decider::of(ranking, &kinds), &str::to_owned);
-        (checks.into_iter().map(|check| (check.name, check.value, check.label)).collect(), score)
+        judge(&scores, &Decider::of(ranking, &kinds), &str::to_owned)
     }
 
     #[test]
@@ -240,9 +249,9 @@ mod tests {
     #[test]
     fn values_of_several_are_checks_and_decide_nothing() {
         let (checks, score) = judged(r#"{"d":{"value":{"a":1,"b":"C","c":[1]}},"s":{"value":"I"}}"#, &["d", "s"]);
-        let names: Vec<&str> = checks.iter().map(|(name, ..)| name.as_str()).collect();
+        let names: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
         assert_eq!(names, ["s", "d.a", "d.b", "d.c"]);
-        assert_eq!((score, checks[3].2.as_deref()), (Some(0.0), Some("[1]")));
+        assert_eq!((score, checks[3].label.as_deref()), (Some(0.0), Some("[1]")));
         assert_eq!(judged(r#"{"d":{"value":{"a":1}}}"#, &["d"]).1, None);
     }
 
