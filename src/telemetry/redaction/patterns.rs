@@ -104,6 +104,7 @@ impl Patterns {
         let mut at = 0;
         while let Some((hit, pattern)) = self.next(scan.bytes, at) {
             let found = self.literals.get(pattern).and_then(|(literal, shape)| scan.secret(hit, literal.len(), *shape));
+            let found = found.map(|range| with_key(scan.bytes, range));
             // From the byte after a hit that was none: "sk-----BEGIN" holds two literals.
             at = found.as_ref().map_or(hit + 1, |range| range.end);
             if let Some(Range { start, end }) = found {
@@ -315,6 +316,15 @@ fn is_harmless(name: &[u8], value: &[u8]) -> bool {
         || value.len() == 1
         || (count && counted)
         || (name == b"KEY" && value.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"val")))
+}
+
+/// The range with all of a private key that begins in it: a key is the one secret with spaces, which end every other (`PRIVATE_KEY=-----BEGIN ...`).
+fn with_key(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    const BEGIN: &[u8] = b"-----BEGIN";
+    let key = bytes.get(range.clone()).and_then(|found| memchr::memmem::find(found, BEGIN));
+    let key = key.map(|at| range.start + at).filter(|at| goes_on(bytes, at + BEGIN.len(), b" "));
+    let end = key.and_then(|at| pem(bytes, at, at + BEGIN.len() + 1)).map_or(range.end, |key| key.end);
+    range.start..end.max(range.end)
 }
 
 /// A private key from its first line to its last, or to where it was cut off.
