@@ -131,7 +131,7 @@ impl fmt::Display for Report {
         let rest = [
             (self.unchanged, "unchanged"),
             (self.copies, "copies of other logs"),
-            (self.skipped.total, "no logs"),
+            (self.skipped.total, "skipped as no log"),
             (self.vanished, "gone"),
             (self.complaints.total, "complaints"),
         ];

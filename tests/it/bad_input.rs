@@ -26,7 +26,11 @@ fn beside_a_good_one(name: &str, content: &[u8]) -> Ran {
 #[test]
 fn broken_logs_are_complaints_and_the_rest_is_imported() {
     let eval = std::fs::read(shared().join("formats/generated/inspect/basic_epochs.eval")).unwrap();
-    let deep = format!("{{\"version\":2,\"status\":\"success\",\"eval\":{}{}}}", "[".repeat(130), "]".repeat(130));
+    let deep = format!(
+        "{{\"version\":2,\"status\":\"success\",\"eval\":{{\"task\":\"t\",\"run_id\":\"r\",\"metadata\":{}{}}}}}",
+        "[".repeat(130),
+        "]".repeat(130)
+    );
     let truncated = good().text();
     for (name, content) in [
         ("truncated.eval", &eval[..eval.len() / 2]),

@@ -81,7 +81,9 @@ impl Log {
 
     /// Writes the log under the project's `logs/`.
     pub fn put(&self, project: &super::harness::Project) {
-        let name = format!("logs/{}_{}_{}.json", self.created.replace(':', "-"), self.task.replace(['/', ' ', '#', '@'], "-"), self.run);
+        let plain =
+            |text: &str| text.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect::<String>();
+        let name = format!("logs/{}_{}_{}.json", plain(&self.created), plain(&self.task), plain(&self.run));
         project.write(&name, self.text());
     }
 }

@@ -3,6 +3,15 @@
 //! Promises: each test has a project of its own; nothing sleeps; nothing but loopback and pipes.
 //! Does not: look inside the library.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "the whole program is a test, and clippy takes only what stands under #[test] for one"
+)]
+
 mod bad_input;
 mod cli;
 mod clients;

@@ -144,7 +144,10 @@ fn the_order_of_import_does_not_matter() {
             let ran = project.run(&["import", path.to_str().unwrap()]);
             assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         }
-        project.json(&["show"]).to_string()
+        let mut show = project.json(&["show"]);
+        // Numbers are given on arrival, and kept.
+        show["evals"].as_array_mut().unwrap().iter_mut().for_each(|eval| eval["number"] = json!(0));
+        show.to_string()
     };
     let first = answer(&[0, 1, 2, 3]);
     for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 0, 3, 1]] {

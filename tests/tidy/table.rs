@@ -120,7 +120,7 @@ pub const MODULES: &[Module] = &[
     },
     Module {
         path: "gate",
-        may: &["domain", "auth", "store", "config", "clock", "telemetry", "tools"],
+        may: &["domain", "auth", "store", "config", "clock", "telemetry", "telemetry::redaction", "tools"],
         tests: &[],
         reason: "the way of a request: sees callers, the registry's rows and the store's port that it hands on, never SQL or rmcp",
     },

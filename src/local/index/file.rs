@@ -148,6 +148,10 @@ impl Pass<'_> {
         let opened = (self.indexer.open)(Box::new(BufReader::new(file)), self.indexer.limits, self.indexer.redactor);
         match opened {
             Ok(opened) => self.log(candidate, stamp, opened, &changed),
+            // Whoever names a file so means a log: an empty or overwritten one is worth a complaint.
+            Err(Refused::NotALog(reason)) if candidate.path.extension().is_some_and(|extension| extension == "eval") => {
+                self.broken(candidate, stamp, format!("it is named .eval and is no log: {reason}"), &changed)
+            }
             Err(Refused::NotALog(reason)) => {
                 self.skip(candidate, &reason);
                 self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)

@@ -190,6 +190,7 @@ fn kept(log: &KeptLog, attempt: &Attempt, arm: String, n: u32, several_arms: boo
         limit: attempt.limit.clone(),
         retries: attempt.retries,
         lines: attempt.transcript.lines,
+        messages: attempt.transcript.messages,
     };
     KeptAttempt { row, transcript: attempt.transcript.clone(), signature: signature::of(attempt), task: task(log) }
 }

@@ -81,7 +81,6 @@ pub struct Output {
     /// How many removed rows are counted but not listed.
     pub removed: usize,
     /// With `since`: evaluations without an ended run since.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
     /// The five counts of both sides.
     pub counts: BothCounts,
