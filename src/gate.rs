@@ -10,8 +10,11 @@ pub mod audit;
 pub mod authorize;
 pub mod deadline;
 pub mod fresh;
+pub mod message;
 pub mod redact;
+pub mod refusal;
 pub mod run;
+pub mod visit;
 
 use std::{sync::Arc, time::Duration};
 

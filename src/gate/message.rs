@@ -1,0 +1,43 @@
+//! A JSON-RPC message, decoded once.
+//!
+//! Promises: what the endpoint gets has one meaning: no duplicate keys, a valid envelope, headers that agree with the body.
+//! Does not: know which methods or tools there are.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// The id of a request: a whole number or a text; 1 and "1" are two ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Id {
+    /// A whole number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// Which era's rules hold for a message (DESIGN.md section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// 2026-07-28: every request says everything in `_meta` and headers.
+    Modern,
+    /// 2025-03-26 to 2025-11-25: `initialize` first, versions by header.
+    Legacy,
+}
+
+/// One message from a client.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// None for a notification.
+    pub id: Option<Id>,
+    /// The method, such as `tools/call`.
+    pub method: Arc<str>,
+    /// The parameters, an object where present. `_meta` is still in it.
+    pub params: Map<String, Value>,
+    /// Whose rules hold.
+    pub era: Era,
+    /// The protocol version, checked to be one that is spoken.
+    pub version: &'static str,
+    /// Whether it is a response to a request of ours (answered with 202 and dropped: we never ask).
+    pub response: bool,
+}

@@ -1,0 +1,211 @@
+//! The one match from a refusal of the door to its HTTP answer (decision 52).
+//!
+//! Promises: every refusal of a well-formed request has a JSON-RPC error body with a sentence for people, the wait included; status codes
+//! stand here and nowhere else.
+//! Does not: decide who is refused.
+
+use axum::body::Body;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+use super::message::Id;
+
+/// Why the door did not let a request in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Barred {
+    /// The Host header names another host, or none, or is malformed.
+    Host,
+    /// The Origin is not allowed.
+    Origin,
+    /// The path is no route.
+    NotFound,
+    /// The route takes other methods; the text is the `Allow` header.
+    Method(&'static str),
+    /// Too many requests are in flight.
+    Overloaded,
+    /// Too many requests in flight from this one caller.
+    CallerBusy {
+        /// How many are allowed.
+        max: usize,
+    },
+    /// Too many requests from this address.
+    Rate {
+        /// Seconds until one more is let in, at least 1.
+        retry_after_s: u64,
+    },
+    /// No credential where one is asked for, or a bad one.
+    Unauthenticated {
+        /// Whether a credential was sent.
+        sent: bool,
+    },
+    /// Not JSON, or compressed, or in another character set.
+    MediaType,
+    /// The client takes no form of answer that the endpoint gives.
+    NotAcceptable,
+    /// The body is too large.
+    TooLarge {
+        /// Bytes allowed.
+        max: usize,
+    },
+    /// The body did not come in time.
+    Timeout,
+    /// The request took longer than the gate waits.
+    Deadline,
+    /// The body cannot be read, or is no valid message.
+    Malformed {
+        /// The JSON-RPC code.
+        code: i64,
+        /// A sentence.
+        message: String,
+        /// More for programs.
+        data: Option<serde_json::Value>,
+        /// The request's id where it could be read.
+        id: Option<Id>,
+    },
+    /// A fault of ours, a panic included.
+    Internal,
+}
+
+impl Barred {
+    /// The word of the step that refused, for metrics, logs and `data.reason`.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::NotFound => "not_found",
+            Self::Method(_) => "method",
+            Self::Overloaded | Self::CallerBusy { .. } => "overloaded",
+            Self::Rate { .. } => "rate",
+            Self::Unauthenticated { .. } => "unauthenticated",
+            Self::MediaType | Self::NotAcceptable => "media_type",
+            Self::TooLarge { .. } => "too_large",
+            Self::Timeout | Self::Deadline => "timeout",
+            Self::Malformed { .. } => "malformed",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::Host => StatusCode::MISDIRECTED_REQUEST,
+            Self::Origin => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::CallerBusy { .. } | Self::Rate { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Malformed { .. } => StatusCode::BAD_REQUEST,
+            Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match self {
+            Self::Host => "the Host header names no host that this server answers for".into(),
+            Self::Origin => "this Origin may not call this server".into(),
+            Self::NotFound => "there is nothing at this path".into(),
+            Self::Method(allow) => format!("this path takes {allow} only"),
+            Self::Overloaded => "the server is full; try again in 1 second".into(),
+            Self::CallerBusy { max } => {
+                format!("too many requests at once from this address: at most {max} at once; try again in 1 second")
+            }
+            Self::Rate { retry_after_s } => format!("too many requests from this address; try again in {retry_after_s} seconds"),
+            Self::Unauthenticated { sent: true } => "the bearer token is not valid".into(),
+            Self::Unauthenticated { sent: false } => "a bearer token is needed in the Authorization header".into(),
+            Self::MediaType => "the body must be application/json in UTF-8, without Content-Encoding".into(),
+            Self::NotAcceptable => "the Accept header must admit application/json (and text/event-stream on endpoints that stream)".into(),
+            Self::TooLarge { max } => format!("the body is too large; at most {max} bytes are taken"),
+            Self::Timeout => "the body did not come in time".into(),
+            Self::Deadline => "the request took too long".into(),
+            Self::Malformed { message, .. } => message.clone(),
+            Self::Internal => "an internal error; the log has it under this request id".into(),
+        }
+    }
+
+    const fn retry_after_s(&self) -> Option<u64> {
+        match self {
+            Self::Rate { retry_after_s } => Some(*retry_after_s),
+            Self::Overloaded | Self::CallerBusy { .. } => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The HTTP answer.
+    #[must_use]
+    pub fn response(&self, request_id: &str) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.body(request_id)));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(wait) = self.retry_after_s() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(wait));
+        }
+        match self {
+            Self::Method(allow) => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+            }
+            // A static token only: no metadata document to look for (decision 22).
+            Self::Unauthenticated { .. } => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            // What is left of the body is not read: the connection cannot be used again.
+            Self::TooLarge { .. } | Self::Timeout => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+        response
+    }
+
+    fn body(&self, request_id: &str) -> String {
+        let (code, data, id) = match self {
+            Self::Malformed { code, data, id, .. } => (*code, data.clone(), id.clone()),
+            Self::Internal => (-32603, None, None),
+            _ => (-32000, None, None),
+        };
+        let mut data = data.unwrap_or_else(|| json!({"reason": self.reason()}));
+        if let Some(map) = data.as_object_mut() {
+            map.insert("requestId".to_owned(), request_id.into());
+            if let Some(wait) = self.retry_after_s() {
+                map.insert("retryAfterSeconds".to_owned(), wait.into());
+            }
+        }
+        let id = match id {
+            Some(Id::Number(number)) => json!(number),
+            Some(Id::Text(text)) => json!(text),
+            None => json!(null),
+        };
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": self.sentence(), "data": data}}).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_and_how_long() {
+        let barred = Barred::Rate { retry_after_s: 7 };
+        let response = barred.response("abc");
+        assert_eq!((response.status(), response.headers()["retry-after"].to_str()), (StatusCode::TOO_MANY_REQUESTS, Ok("7")));
+        let body: serde_json::Value = serde_json::from_str(&barred.body("abc")).unwrap();
+        assert_eq!(body["error"]["data"], json!({"reason": "rate", "requestId": "abc", "retryAfterSeconds": 7}));
+        assert!(body["error"]["message"].as_str().unwrap().contains("7 seconds"));
+    }
+
+    #[test]
+    fn a_fault_of_the_message_keeps_its_id_and_code() {
+        let barred =
+            Barred::Malformed { code: -32600, message: "batches are not taken".into(), data: None, id: Some(Id::Text("x".into())) };
+        let body: serde_json::Value = serde_json::from_str(&barred.body("r")).unwrap();
+        assert_eq!((&body["id"], &body["error"]["code"], barred.status()), (&json!("x"), &json!(-32600), StatusCode::BAD_REQUEST));
+    }
+}

@@ -1,0 +1,49 @@
+//! What the door has learnt of a request so far. Each step fills in its part; later steps read it.
+//!
+//! Promises: one extension of the request holds it all; nothing here is taken from a header but by the step that checked it.
+//! Does not: hold the request itself.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use crate::auth::Caller;
+
+/// The class of a route, which decides its limits and who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Route {
+    /// An MCP endpoint: POST, JSON. The index is into the configured endpoints.
+    Mcp(usize),
+    /// Health of an endpoint: GET, no token.
+    Health,
+}
+
+/// What is known of one request.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// The id that the answer and the log share. Set by the `request_id` step.
+    pub request_id: Arc<str>,
+    /// The other end of the connection. Set by the accept loop.
+    pub peer: SocketAddr,
+    /// Who is counted: the caller's address, an IPv6 one by its /64. Set by the `client` step.
+    pub client: Client,
+    /// Where it goes. Set by the `route` step; before that, none.
+    pub route: Option<Route>,
+    /// Who asks. Set by the `authenticate` step; before that, none.
+    pub caller: Option<Caller>,
+}
+
+/// The address that limits are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Client {
+    /// IPv4 as it is (IPv4-mapped IPv6 unmapped), IPv6 masked to its /64.
+    pub address: std::net::IpAddr,
+    /// Whether a trusted proxy named it: then the peer's connections are many callers'.
+    pub proxied: bool,
+}
+
+impl Visit {
+    /// A request that has just come over a connection from `peer`.
+    #[must_use]
+    pub fn new(peer: SocketAddr) -> Self {
+        Self { request_id: Arc::from(""), peer, client: Client { address: peer.ip(), proxied: false }, route: None, caller: None }
+    }
+}
