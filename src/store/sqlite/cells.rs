@@ -3,12 +3,12 @@
 //! Promises: cost grows with the cells of the runs asked for, not with the runs stored.
 //! Does not: follow a series over runs (`series` does).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, Row};
 
 use super::{
-    names::{self, Names, Word as _},
+    names::{self, ByNumber, Names, Word as _},
     runs,
 };
 use crate::{
@@ -109,7 +109,7 @@ pub(super) fn read(connection: &Connection, query: &CellQuery) -> Result<Vec<Cel
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([Some(run_no), only])?;
         while let Some(row) = rows.next()? {
-            if wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
+            if only.is_some() || wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
                 found.push((place, Raw::read(row)?));
             }
         }
@@ -134,7 +134,7 @@ fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, R
     let evaluations = ranks(&mut keys.evaluations, found.iter().map(|(_, raw)| raw.eval_no))?;
     let arms = ranks(&mut keys.arms, found.iter().map(|(_, raw)| raw.arm_no))?;
     let cases = match query.grain {
-        Grain::Evaluation => HashMap::new(),
+        Grain::Evaluation => ByNumber::default(),
         Grain::Case => ranks(&mut keys.cases, found.iter().map(|(_, raw)| raw.case_no))?,
     };
     found.sort_by_cached_key(|(place, raw)| (evaluations.get(&raw.eval_no), cases.get(&raw.case_no), arms.get(&raw.arm_no), *place));
@@ -148,10 +148,10 @@ fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, R
         .collect()
 }
 
-fn ranks(names: &mut Names<'_>, numbers: impl Iterator<Item = i64>) -> Result<HashMap<i64, usize>> {
-    let distinct: HashSet<i64> = numbers.collect();
+fn ranks(names: &mut Names<'_>, numbers: impl Iterator<Item = i64>) -> Result<ByNumber<usize>> {
+    let distinct: ByNumber<()> = numbers.map(|number| (number, ())).collect();
     let mut named = BTreeMap::new();
-    for number in distinct {
+    for number in distinct.into_keys() {
         // Cases of two evaluations may share a name: the number keeps them apart.
         named.insert((names.get(number)?.to_owned(), number), ());
     }
