@@ -137,7 +137,12 @@ fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, R
         Grain::Evaluation => ByNumber::default(),
         Grain::Case => ranks(&mut keys.cases, found.iter().map(|(_, raw)| raw.case_no))?,
     };
-    found.sort_by_cached_key(|(place, raw)| (evaluations.get(&raw.eval_no), cases.get(&raw.case_no), arms.get(&raw.arm_no), *place));
+    // One wide integer per cell: comparing four options instead is a fifth of the whole read.
+    let rank = |ranks: &ByNumber<usize>, number: i64| ranks.get(&number).map_or(0, |rank| *rank as u128);
+    found.sort_by_cached_key(|(place, raw)| {
+        let parts = [rank(&evaluations, raw.eval_no), rank(&cases, raw.case_no), rank(&arms, raw.arm_no), *place as u128];
+        parts.into_iter().fold(0_u128, |key, part| (key << 32) | part)
+    });
     let run = |place: usize| query.runs.get(place).cloned().unwrap_or_default();
     found
         .into_iter()

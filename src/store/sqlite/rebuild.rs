@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::names::{self, Names, Word as _};
+use super::{
+    names::{self, Names, Word as _},
+    runs,
+};
 use crate::{
     domain::{
         cell::{self, Verdict},
@@ -209,17 +212,61 @@ fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs:
         connection.prepare_cached(&sql)?.execute([place.run_no, eval_no])?;
     }
     let Some((_, newest)) = infos.last() else { return Ok(()) };
-    let info = EvaluationInfo {
-        threshold: declared.threshold(&newest.id).or(newest.threshold),
-        family: declared.family(&newest.id).map(str::to_owned).or_else(|| newest.family.clone()),
-        ..newest.clone()
-    };
+    let info = with_declared(declared, newest.clone());
     let mut statement = connection.prepare_cached("INSERT INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)")?;
     statement.execute(params![place.run_no, eval_no, serde_json::to_string(&info)?])?;
     let mut attempts = counting(connection, place, logs, eval_no)?;
     keys(connection, place, eval_no, &info.id, &mut attempts)?;
     let missing = missing(connection, logs, &infos, &attempts)?;
     cells(connection, place, eval_no, &info, &attempts, &missing)
+}
+
+/// The log's word with the project's in place.
+fn with_declared(declared: &Declared, info: EvaluationInfo) -> EvaluationInfo {
+    EvaluationInfo {
+        threshold: declared.threshold(&info.id).or(info.threshold),
+        family: declared.family(&info.id).map(str::to_owned).or(info.family),
+        ..info
+    }
+}
+
+const NEWEST_INFO: &str = "SELECT e.info FROM logs_m l JOIN log_evaluations_m e ON e.log_no = l.log_no AND e.eval_no = ?2
+    WHERE l.run_no = ?1 ORDER BY l.created_at DESC, l.log_id DESC LIMIT 1";
+
+/// Judges the cells of an evaluation anew after its declaration changed: no attempt has, so none is read.
+pub(super) fn judge_anew(connection: &Connection, declared: &Declared, run_no: i64, eval_no: i64) -> Result<()> {
+    let info: String = connection.prepare_cached(NEWEST_INFO)?.query_row([run_no, eval_no], |row| row.get(0))?;
+    let info = with_declared(declared, serde_json::from_str(&info)?);
+    let sql = "UPDATE run_evaluations_m SET info = ?3 WHERE run_no = ?1 AND eval_no = ?2";
+    connection.prepare_cached(sql)?.execute(params![run_no, eval_no, serde_json::to_string(&info)?])?;
+    let sql = "SELECT count(DISTINCT case_no) FROM case_cells_m WHERE run_no = ?1 AND eval_no = ?2";
+    let distinct: i64 = connection.prepare_cached(sql)?.query_row([run_no, eval_no], |row| row.get(0))?;
+    let cases = names::small(distinct).max(info.dataset_cases.unwrap_or(0));
+    let threshold = cell::threshold(info.threshold, cases);
+    let flags = flags(&info, cases);
+    for table in ["cells_m", "case_cells_m"] {
+        let sql =
+            format!("SELECT case_no, arm_no, passed, failed, infra, unscored, missing FROM {table} WHERE run_no = ?1 AND eval_no = ?2");
+        let cells: Vec<(i64, i64, Counts)> = {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement
+                .query_and_then([run_no, eval_no], |row| -> Result<_> { Ok((row.get(0)?, row.get(1)?, runs::counts(row, 2)?)) })?;
+            rows.collect::<Result<_>>()?
+        };
+        let sql = format!(
+            "UPDATE {table} SET threshold = ?5, flags = ?6, verdict = ?7 WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4"
+        );
+        for (case_no, arm_no, counts) in cells {
+            let verdict = Verdict::judge(counts, threshold).code();
+            connection.prepare_cached(&sql)?.execute(params![run_no, eval_no, case_no, arm_no, threshold, flags, verdict])?;
+        }
+    }
+    Ok(())
+}
+
+/// 1: several cases. 2: the threshold was declared.
+fn flags(info: &EvaluationInfo, cases: u32) -> i64 {
+    i64::from(cases > 1) + 2 * i64::from(info.threshold.is_some())
 }
 
 /// What each log of the run says of the evaluation, oldest log first.
@@ -383,7 +430,7 @@ fn cells(
     let distinct = by_case.keys().map(|(case_no, _)| case_no).collect::<BTreeSet<_>>().len();
     let cases = u32::try_from(distinct).unwrap_or(u32::MAX).max(info.dataset_cases.unwrap_or(0));
     let threshold = cell::threshold(info.threshold, cases);
-    let flags = i64::from(cases > 1) + 2 * i64::from(info.threshold.is_some());
+    let flags = flags(info, cases);
     let evaluation_cells = by_arm.into_iter().map(|(arm_no, counts)| ("cells_m", 0, arm_no, counts));
     let case_cells = by_case.into_iter().map(|((case_no, arm_no), counts)| ("case_cells_m", case_no, arm_no, counts));
     for (table, case_no, arm_no, counts) in evaluation_cells.chain(case_cells) {
