@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    count,
     names::{self, Word as _},
     rebuild,
 };
@@ -186,7 +187,7 @@ pub(super) fn evaluations_declared(connection: &Connection, old: &Declared, new:
             let rows = statement.query_map([eval_no], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<_>>()?
         };
-        runs.into_iter().try_for_each(|run_no| rebuild::judge_anew(connection, new, run_no, eval_no))?;
+        runs.into_iter().try_for_each(|run_no| count::judge_anew(connection, new, run_no, eval_no))?;
     }
     Ok(())
 }
