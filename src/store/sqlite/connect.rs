@@ -95,7 +95,7 @@ fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Connection> {
 fn configure(connection: &Connection, options: &Options) -> Result<()> {
     connection.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    // Without this SQLite looks at bound values while it plans (a partial index is enough), and plans anew at every call: ten times the cost.
+    // Without this SQLite looks at bound values while it plans, and plans anew whenever they change: ten times the cost of a seek.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", false)?;
