@@ -3,5 +3,9 @@
 //! Promises: one handler for every transport, both protocol eras, no session; calls go through the gate's call list.
 //! Does not: know any tool.
 
+pub mod core;
+pub mod faults;
 pub mod handler;
+pub mod http;
 pub mod stdio;
+pub mod versions;

@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
-use super::message::Id;
+use super::message::{Era, Id};
 
 /// Why the door did not let a request in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,6 +184,16 @@ impl Barred {
             None => json!(null),
         };
         json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": self.sentence(), "data": data}}).to_string()
+    }
+}
+
+/// The HTTP status of a JSON-RPC error in the answer to a decoded message (decision 52).
+#[must_use]
+pub const fn status_of_fault(code: i64, era: Era) -> StatusCode {
+    match (code, era) {
+        (-32700 | -32600 | -32020 | -32021 | -32022, _) => StatusCode::BAD_REQUEST,
+        (-32601, Era::Modern) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
     }
 }
 
