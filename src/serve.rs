@@ -1,0 +1,7 @@
+//! The composition root of the HTTP service: settings -> store -> tools -> gate -> listeners -> drain.
+//!
+//! Promises: everything is put together here and nowhere else.
+//! Does not: decide anything about one request.
+
+pub mod flags;
+pub mod settings;
