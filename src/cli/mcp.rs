@@ -51,6 +51,7 @@ pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
         return Err(CliError::Usage(format!("--{flag} needs --http")));
     }
     let session = Session::open(place)?;
+    session.begin_index();
     let gate = Gate::new(session.settings(Style::PLAIN, true));
     let handler = Handler::new(Core::new(gate), Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;

@@ -78,7 +78,7 @@ impl Core {
         };
         let name = text_of(&params, "name")?;
         let entry = tools::find(name).ok_or_else(|| Fault::tool(name))?;
-        let call = Call { entry, arguments, caller: asker.caller.clone(), request_id: asker.request_id.to_string() };
+        let call = Call { request_id: asker.request_id.to_string(), ..Call::new(entry, arguments, asker.caller.clone()) };
         match self.gate.call(call).await {
             Ok(answer) => Ok(answered(&answer, asker.era)),
             Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
