@@ -16,6 +16,7 @@
 //! | [`tools`] | what an agent calls and a person runs, one file each |
 //! | [`gate`] | THE WAY OF A REQUEST: the list of steps over every call |
 //! | [`mcp`] | the only place that knows rmcp |
+//! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop |
 //! | [`cli`] | the command line, and where a local run is put together |
 //!
 //! # How a question is answered
@@ -48,6 +49,7 @@ pub mod gate;
 pub mod importers;
 pub mod local;
 pub mod mcp;
+pub mod serve;
 pub mod stats;
 pub mod store;
 pub mod telemetry;

@@ -3,5 +3,6 @@
 //! Promises: everything is put together here and nowhere else.
 //! Does not: decide anything about one request.
 
+pub mod accept;
 pub mod flags;
 pub mod settings;
