@@ -7,13 +7,31 @@
 //! Does not: know SQL, rmcp or a tool's arguments.
 
 pub mod audit;
+pub mod authenticate;
 pub mod authorize;
+pub mod body;
+pub mod client;
 pub mod deadline;
+pub mod deadline_http;
+pub mod decode;
+pub mod door;
+pub mod framing;
 pub mod fresh;
+pub mod headers;
+pub mod health;
+pub mod host;
+pub mod inflight;
+pub mod limiter;
 pub mod message;
+pub mod origin;
+pub mod panics;
+pub mod rate;
 pub mod redact;
 pub mod refusal;
+pub mod request_id;
+pub mod route;
 pub mod run;
+pub mod step;
 pub mod visit;
 
 use std::{sync::Arc, time::Duration};
@@ -29,7 +47,7 @@ use crate::{
 };
 
 /// What a step's future is.
-type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A tool call on its way.
 #[derive(Clone)]

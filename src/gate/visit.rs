@@ -41,6 +41,18 @@ pub struct Client {
 }
 
 impl Visit {
+    /// What is known of `request`; none only where the accept loop forgot to say who is at the other end.
+    #[must_use]
+    pub fn of<B>(request: &http::Request<B>) -> Option<&Self> {
+        request.extensions().get()
+    }
+
+    /// The id that a refusal of `request` carries.
+    #[must_use]
+    pub fn id_of<B>(request: &http::Request<B>) -> Arc<str> {
+        Self::of(request).map_or_else(|| Arc::from(""), |visit| visit.request_id.clone())
+    }
+
     /// A request that has just come over a connection from `peer`.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
