@@ -32,6 +32,8 @@ pub mod request_id;
 pub mod route;
 pub mod run;
 pub mod step;
+#[cfg(test)]
+mod trial;
 pub mod visit;
 
 use std::{sync::Arc, time::Duration};

@@ -185,3 +185,82 @@ where
 fn unreadable() -> Barred {
     Barred::Malformed { code: -32700, message: "the body could not be read to its end".to_owned(), data: None, id: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+    use crate::gate::trial::{Ends, pieces, request, through};
+
+    fn layer(bytes_max: usize) -> BodyLayer {
+        BodyLayer::new(BodyRules { bytes_max, within: Duration::from_millis(60), legacy_streams: Arc::new([false]) })
+    }
+
+    async fn sent<B>(headers: &[(&str, &str)], body: B) -> Response<Body>
+    where
+        B: HttpBody + Send + 'static,
+        B::Data: Send,
+    {
+        let json = request().header("content-type", "application/json");
+        let request = headers.iter().fold(json, |request, (name, value)| request.header(*name, *value));
+        through(&layer(8), request.body(body).unwrap()).await
+    }
+
+    fn got(response: &Response<Body>) -> Option<&Bytes> {
+        response.extensions().get::<Bytes>()
+    }
+
+    #[tokio::test]
+    async fn a_body_within_bounds_arrives_whole() {
+        for parts in [&["12345678"][..], &["1234", "5678"], &["", "1", "", "2345678", ""]] {
+            let response = sent(&[], pieces(parts, Ends::Well)).await;
+            assert_eq!(got(&response).unwrap(), "12345678", "{parts:?}");
+        }
+        assert_eq!(got(&sent(&[], Body::empty()).await).unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn one_byte_more_is_413_whatever_it_said_of_itself() {
+        for parts in [&["123456789"][..], &["12345678", "9"], &["1234", "5678", "9"]] {
+            let response = sent(&[], pieces(parts, Ends::Well)).await;
+            assert_eq!((response.status(), &response.headers()["connection"]), (StatusCode::PAYLOAD_TOO_LARGE, &"close".parse().unwrap()));
+        }
+        assert_eq!(sent(&[("content-length", "9")], pieces(&["123456789"], Ends::Well)).await.status(), 413);
+        assert_eq!(sent(&[("content-length", "18446744073709551615")], pieces(&[], Ends::Well)).await.status(), 413);
+        // Waits for leave to send: nothing is read, so that none is given.
+        let waits = [("content-length", "9"), ("expect", "100-continue")];
+        let response = tokio::time::timeout(Duration::from_millis(500), sent(&waits, pieces(&["123456789"], Ends::Never))).await;
+        assert_eq!(response.unwrap().status(), 413);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_408_and_one_that_breaks_is_400() {
+        for parts in [&[][..], &["1234"]] {
+            let response = sent(&[], pieces(parts, Ends::Never)).await;
+            assert_eq!((response.status(), &response.headers()["connection"]), (StatusCode::REQUEST_TIMEOUT, &"close".parse().unwrap()));
+        }
+        assert_eq!(sent(&[], pieces(&["1234"], Ends::Badly)).await.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_json_is_not_read() {
+        for (name, value) in [("content-encoding", "gzip"), ("content-type", "text/plain")] {
+            assert_eq!(sent(&[(name, value)], pieces(&["{}"], Ends::Well)).await.status(), 415, "{name}: {value}");
+        }
+        let untyped = request().body(pieces(&["{}"], Ends::Well)).unwrap();
+        assert_eq!(through(&layer(8), untyped).await.status(), 415);
+        assert_eq!(sent(&[("accept", "text/html")], pieces(&["{}"], Ends::Well)).await.status(), 406);
+    }
+
+    #[tokio::test]
+    async fn what_the_answer_will_be_is_the_endpoints_and_the_eras_matter() {
+        let streams = BodyLayer::new(BodyRules { legacy_streams: Arc::new([true]), ..layer(8).rules });
+        let rows = [("application/json", "", 406), ("text/event-stream", "", 200), ("application/json", "2026-07-28", 200)];
+        for (accept, version, status) in rows.into_iter().chain([("text/event-stream", "2026-07-28", 406), ("*/*", "2025-11-25", 200)]) {
+            let request = request().header("content-type", "application/json").header("accept", accept);
+            let request = request.header("mcp-protocol-version", version).body(Body::from("{}")).unwrap();
+            assert_eq!(through(&streams, request).await.status(), status, "{accept} {version}");
+        }
+    }
+}

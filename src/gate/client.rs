@@ -211,3 +211,173 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let parts: Vec<&str> = parts.collect();
     (!quoted && !text.contains('\\')).then_some(parts)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROXY: &str = "127.0.0.1";
+
+    fn rules(header: &'static str) -> ClientRules {
+        let trusted = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "2001:db8:aaaa::/48"].map(|net| net.parse().unwrap());
+        ClientRules::new(Some(HeaderName::from_static(header)), trusted.to_vec())
+    }
+
+    fn headers(name: &'static str, lines: &[&str]) -> HeaderMap {
+        lines.iter().map(|line| (HeaderName::from_static(name), http::HeaderValue::from_bytes(line.as_bytes()).unwrap())).collect()
+    }
+
+    fn seen(name: &'static str, peer: &str, lines: &[&str]) -> (String, bool) {
+        let client = rules(name).client(peer.parse().unwrap(), &headers(name, lines));
+        (client.address.to_string(), client.proxied)
+    }
+
+    #[test]
+    fn x_forwarded_for_is_walked_from_the_right() {
+        let rows: &[(&[&str], &str)] = &[
+            (&["203.0.113.9"], "203.0.113.9"),
+            (&["198.51.100.1, 203.0.113.9"], "203.0.113.9"),
+            (&["198.51.100.1, 203.0.113.9, 10.1.2.3"], "203.0.113.9"),
+            (&["198.51.100.1", "203.0.113.9", "10.1.2.3,10.0.0.1"], "203.0.113.9"),
+            (&["203.0.113.9,10.1.2.3", "198.51.100.1"], "198.51.100.1"),
+            (&["10.1.2.3, 10.0.0.1"], "10.1.2.3"),
+            // What is no address ends the walk at the hop before it.
+            (&["203.0.113.9, unknown, 10.1.2.3"], "10.1.2.3"),
+            (&["203.0.113.9, , 10.1.2.3"], "10.1.2.3"),
+            (&["203.0.113.9", "", "10.1.2.3"], "10.1.2.3"),
+            (&["203.0.113.9", "\u{e4}", "10.1.2.3"], "10.1.2.3"),
+            (&["203.0.113.9, garbage"], PROXY),
+            (&[""], PROXY),
+            // Ports are left off; zones, names and ports out of range are no address.
+            (&["203.0.113.9:4711"], "203.0.113.9"),
+            (&["[2001:db8:1:2:3::4]:4711"], "2001:db8:1:2::"),
+            (&["[2001:db8:1:2::4]"], "2001:db8:1:2::"),
+            (&["2001:db8:1:2:ffff::4"], "2001:db8:1:2::"),
+            (&["203.0.113.9:99999"], PROXY),
+            (&["203.0.113.9:"], PROXY),
+            (&["[2001:db8::1]x"], PROXY),
+            (&["[2001:db8::1]:+1"], PROXY),
+            (&["[203.0.113.9]"], PROXY),
+            (&["[2001:db8::1"], PROXY),
+            (&["fe80::1%eth0"], PROXY),
+            (&["[fe80::1%1]:80"], PROXY),
+            (&["0203.0.113.9"], PROXY),
+            (&["3405803785"], PROXY),
+            (&["localhost"], PROXY),
+            // One caller, one address; a mapped proxy is a proxy.
+            (&["::ffff:203.0.113.9"], "203.0.113.9"),
+            (&["203.0.113.9, ::ffff:10.1.2.3"], "203.0.113.9"),
+            (&["203.0.113.9, 2001:db8:aaaa:1::1"], "203.0.113.9"),
+        ];
+        for (lines, address) in rows {
+            assert_eq!(seen(X_FORWARDED_FOR, PROXY, lines), ((*address).to_owned(), true), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn forwarded_is_walked_from_the_right() {
+        let rows: &[(&[&str], &str)] = &[
+            (&["for=203.0.113.9"], "203.0.113.9"),
+            (&["For=198.51.100.1;proto=https, for=203.0.113.9;by=10.0.0.1;host=\"a,b;for=x\""], "203.0.113.9"),
+            (&["for=203.0.113.9", "for=10.1.2.3"], "203.0.113.9"),
+            (&["for=\"[2001:db8:1:2::4]:4711\""], "2001:db8:1:2::"),
+            (&["for=\"203.0.113.9:80\""], "203.0.113.9"),
+            (&["for=203.0.113.9, for=unknown"], PROXY),
+            (&["for=203.0.113.9, for=_hidden, for=10.1.2.3"], "10.1.2.3"),
+            (&["for=203.0.113.9, by=10.0.0.1"], PROXY),
+            (&["for=203.0.113.9;for=198.51.100.1"], PROXY),
+            (&["for=\"203.0.113.9"], PROXY),
+            (&["for=\"203.0.113.\\9\""], PROXY),
+            (&["203.0.113.9"], PROXY),
+            (&["for=203.0.113.9", "for=\"x", "for=10.1.2.3"], "10.1.2.3"),
+        ];
+        for (lines, address) in rows {
+            assert_eq!(seen(FORWARDED, PROXY, lines), ((*address).to_owned(), true), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn any_other_header_is_one_line_with_one_bare_address() {
+        let name = "x-real-ip";
+        for (line, address) in
+            [("203.0.113.9", "203.0.113.9"), ("::ffff:203.0.113.9", "203.0.113.9"), ("2001:db8:1:2:3::4", "2001:db8:1:2::")]
+        {
+            assert_eq!(seen(name, PROXY, &[line]), (address.to_owned(), true));
+        }
+        let bad: [&[&str]; 6] = [
+            &["203.0.113.9:80"],
+            &["203.0.113.9, 198.51.100.1"],
+            &["[2001:db8::1]"],
+            &["203.0.113.9", "203.0.113.9"],
+            &[""],
+            &["fe80::1%eth0"],
+        ];
+        for lines in bad {
+            assert_eq!(seen(name, PROXY, lines), (PROXY.to_owned(), true), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_stranger_names_no_one() {
+        for (peer, address) in
+            [("203.0.113.77", "203.0.113.77"), ("2001:db8:1:2:3::4", "2001:db8:1:2::"), ("::ffff:203.0.113.77", "203.0.113.77")]
+        {
+            for name in [X_FORWARDED_FOR, FORWARDED, "x-real-ip"] {
+                let rules = rules(name);
+                let headers = headers(name, &["198.51.100.1"]);
+                let client = rules.client(peer.parse().unwrap(), &headers);
+                assert_eq!((client.address.to_string(), client.proxied, rules.ignored()), (address.to_owned(), false, 1));
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_header_the_connection_names_the_caller() {
+        let none = ClientRules::new(None, Vec::new());
+        let client = none.client("127.0.0.1".parse().unwrap(), &headers(X_FORWARDED_FOR, &["203.0.113.9"]));
+        assert_eq!((client.address.to_string(), client.proxied, none.ignored()), (PROXY.to_owned(), false, 0));
+        assert_eq!(seen(X_FORWARDED_FOR, "::ffff:127.0.0.1", &[]), (PROXY.to_owned(), false));
+        assert_eq!(seen(X_FORWARDED_FOR, "::ffff:127.0.0.1", &["203.0.113.9"]), ("203.0.113.9".to_owned(), true));
+        let default = ClientRules::new(Some(HeaderName::from_static("x-real-ip")), Vec::new());
+        assert!(default.trusts("127.8.9.1".parse().unwrap()) && default.trusts("::1".parse().unwrap()));
+        assert!(!default.trusts("10.0.0.1".parse().unwrap()) && !default.trusts("::".parse().unwrap()));
+    }
+
+    /// Text that looks like the real thing, as well as any other.
+    fn line() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[ -~]{0,12}",
+            r#"[0-9a-f:.\[\]%,;="]{0,24}"#,
+            any::<Ipv4Addr>().prop_map(|address| address.to_string()),
+            any::<Ipv6Addr>().prop_map(|address| format!("for=\"[{address}]:1\"")),
+            Just("10.0.0.1".to_owned()),
+            Just("for=10.0.0.1".to_owned()),
+        ];
+        proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join(","))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn nothing_panics_and_nothing_a_client_writes_before_its_proxy_counts(lines in proptest::collection::vec(line(), 0..4)) {
+            let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
+            for name in [X_FORWARDED_FOR, FORWARDED, "x-real-ip"] {
+                let stranger = seen(name, "203.0.113.77", &texts);
+                prop_assert_eq!(stranger, ("203.0.113.77".to_owned(), false));
+                let (address, _) = seen(name, PROXY, &texts);
+                let address: IpAddr = address.parse().unwrap();
+                prop_assert_eq!(address, masked(unmapped(address)));
+            }
+            // What the proxy itself wrote stands last, on a line of its own or at the end of the client's.
+            let own_line: Vec<&str> = texts.iter().copied().chain(["198.51.100.7"]).collect();
+            prop_assert_eq!(seen(X_FORWARDED_FOR, PROXY, &own_line).0, "198.51.100.7");
+            let appended = format!("{}, 198.51.100.7", texts.join(","));
+            prop_assert_eq!(seen(X_FORWARDED_FOR, PROXY, &[&appended]).0, "198.51.100.7");
+            let own_line: Vec<&str> = texts.iter().copied().chain(["for=198.51.100.7"]).collect();
+            prop_assert_eq!(seen(FORWARDED, PROXY, &own_line).0, "198.51.100.7");
+        }
+    }
+}

@@ -77,3 +77,36 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+    use crate::gate::trial::{request, text};
+
+    #[tokio::test]
+    async fn the_last_deadline_is_an_answer_and_drops_what_ran() {
+        let (gone, dropped) = tokio::sync::oneshot::channel::<()>();
+        let gone = std::sync::Arc::new(std::sync::Mutex::new(Some(gone)));
+        let never = service_fn(move |_: Request<Body>| {
+            let held = gone.lock().unwrap().take();
+            async move {
+                std::future::pending::<()>().await;
+                drop(held);
+                Ok(Response::new(Body::empty()))
+            }
+        });
+        let service = HttpDeadlineLayer::new(Duration::from_millis(20)).layer(never);
+        let response = service.oneshot(request().body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 504);
+        assert!(text(response).await.contains("took too long"));
+        assert!(dropped.await.is_err(), "its sender was dropped");
+    }
+
+    #[test]
+    fn the_deadline_is_the_sum_of_its_parts() {
+        let s = Duration::from_secs;
+        assert_eq!(computed(s(10), s(30), s(300)), s(345));
+    }
+}

@@ -7,6 +7,8 @@
 pub mod envelope;
 pub mod era;
 mod json;
+#[cfg(test)]
+mod tests;
 
 use std::{
     convert::Infallible,

@@ -37,3 +37,28 @@ fn plain(headers: &HeaderMap) -> bool {
     let encoding = encodings.next().is_none_or(|value| value.as_bytes().eq_ignore_ascii_case(b"chunked"));
     encoding && encodings.next().is_none() && headers.get_all(header::CONTENT_LENGTH).iter().count() <= 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_one_end() {
+        let rows: [(&[(&str, &str)], bool); 9] = [
+            (&[], true),
+            (&[("content-length", "3")], true),
+            (&[("transfer-encoding", "chunked")], true),
+            (&[("transfer-encoding", "Chunked")], true),
+            (&[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")], false),
+            (&[("transfer-encoding", "chunked, chunked")], false),
+            (&[("transfer-encoding", "gzip, chunked")], false),
+            (&[("transfer-encoding", "identity")], false),
+            (&[("content-length", "3"), ("content-length", "3")], false),
+        ];
+        for (headers, passes) in rows {
+            let mut request =
+                headers.iter().fold(Request::builder(), |request, (name, value)| request.header(*name, *value)).body(()).unwrap();
+            assert_eq!(FramingLayer.check(&mut request).is_ok(), passes, "{headers:?}");
+        }
+    }
+}

@@ -78,3 +78,20 @@ pub fn harden(response: &mut Response<Body>) {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_is_hardened_whatever_it_said() {
+        let response = Response::builder().header("server", "axum").header("cache-control", "public").body(Body::empty()).unwrap();
+        let response = Harden.finish(response);
+        let headers = response.headers();
+        assert!(!headers.contains_key("server"));
+        assert_eq!(
+            (&headers["cache-control"], &headers["x-content-type-options"]),
+            (&"no-store".parse().unwrap(), &"nosniff".parse().unwrap())
+        );
+    }
+}

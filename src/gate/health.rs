@@ -113,3 +113,34 @@ fn answer(health: Health, head: bool) -> Answered {
     response.headers_mut().insert(header::CONTENT_LENGTH, length);
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::trial::{request, text, through};
+
+    async fn asked(method: &str, ok: Option<bool>) -> Response<Body> {
+        let known = Health { ok: true, version: "1.2.3", tools: 7, public: false, read_only: false };
+        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || match ok {
+            Some(ok) => Box::pin(std::future::ready(Health { ok, ..known })),
+            None => Box::pin(std::future::pending()),
+        });
+        let mut request = request().method(method).body(Body::empty()).unwrap();
+        request.extensions_mut().get_mut::<Visit>().unwrap().route = Some(Route::Health);
+        through(&HealthLayer::new(Probe { known, ask }), request).await
+    }
+
+    #[tokio::test]
+    async fn health_is_200_or_503_and_head_has_no_body() {
+        let good = asked("GET", Some(true)).await;
+        assert_eq!(good.status(), 200);
+        assert_eq!(text(good).await, r#"{"ok":true,"version":"1.2.3","tools":7,"public":false}"#);
+        let head = asked("HEAD", Some(true)).await;
+        assert_eq!((head.status().as_u16(), &head.headers()["content-length"]), (200, &"54".parse().unwrap()));
+        assert_eq!(text(head).await, "");
+        assert_eq!(asked("GET", Some(false)).await.status(), 503);
+        let silent = asked("GET", None).await;
+        assert_eq!(silent.status(), 503, "a store that does not answer is not waited for");
+        assert!(text(silent).await.starts_with(r#"{"ok":false,"#));
+    }
+}

@@ -118,3 +118,107 @@ impl<S> Layer<S> for HostLayer {
         Checked::new(inner, self.rules.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules(bind: Option<&str>, port: u16, allowed: &[&str]) -> HostRules {
+        HostRules::new(bind.map(|address| address.parse().unwrap()), port, &allowed.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+    }
+
+    fn request(version: Version, target: &str, hosts: &[&[u8]]) -> Request<()> {
+        let mut request = Request::builder().version(version).uri(target).body(()).unwrap();
+        for host in hosts {
+            request.headers_mut().append(header::HOST, http::HeaderValue::from_bytes(host).unwrap());
+        }
+        request
+    }
+
+    fn passes(version: Version, target: &str, hosts: &[&str]) -> bool {
+        let hosts: Vec<&[u8]> = hosts.iter().map(|host| host.as_bytes()).collect();
+        rules(None, 4986, &["evals.example", "other.example:8443"]).check(&mut request(version, target, &hosts)).is_ok()
+    }
+
+    #[test]
+    fn only_configured_names_pass() {
+        let good = ["127.0.0.1:4986", "localhost:4986", "LocalHost:4986", "[::1]:4986", "evals.example", "EVALS.example:443"];
+        for host in good.into_iter().chain(["evals.example:80", "evals.example:4986", "other.example:8443"]) {
+            assert!(passes(Version::HTTP_11, "/mcp", &[host]), "{host}");
+        }
+        let strangers =
+            ["evil.example", "", "localhost", "127.0.0.1", "[::1]", "localhost:80", "localhost:4987", "other.example", "other.example:443"];
+        let userinfo = ["u@localhost:4986", "localhost:4986@evil.example", "evals.example@evil.example", "evil.example#evals.example"];
+        let spellings =
+            ["localhost.:4986", "evals.example.", "localhost:04986", "localhost:+4986", "localhost:", "localhost:4986x", "evals.example:"];
+        let brackets =
+            ["[::1", "::1:4986", "[::1]4986", "[0:0:0:0:0:0:0:1]:4986", "[::1]:4986]", "[localhost]:4986", "[::ffff:127.0.0.1]:4986"];
+        let numbers = ["2130706433:4986", "127.1:4986", "0x7f.0.0.1:4986", "127.0.0.2:4986", "0.0.0.0:4986", "evals.example:99999"];
+        let lookalikes =
+            ["evals.example.evil.example", "xevals.example", "evals.example:4986,evil.example", " evals.example", "evals\texample"];
+        for host in [&strangers[..], &userinfo, &spellings, &brackets, &numbers, &lookalikes].concat() {
+            assert!(!passes(Version::HTTP_11, "/mcp", &[host]), "{host:?}");
+        }
+    }
+
+    #[test]
+    fn two_sources_that_differ_never_pass() {
+        let (v1, v2) = (Version::HTTP_11, Version::HTTP_2);
+        let (good, bad) = ("http://localhost:4986/mcp", "http://evil.example/mcp");
+        assert!(!passes(v1, "/mcp", &["localhost:4986", "localhost:4986"]) && !passes(v1, "/mcp", &["localhost:4986", "evil.example"]));
+        assert!(!passes(v1, "/mcp", &[]) && !passes(Version::HTTP_10, "/mcp", &[]));
+        assert!(passes(v1, good, &["localhost:4986"]) && passes(v1, good, &["LOCALHOST:4986"]));
+        assert!(!passes(v1, good, &[]), "HTTP/1 asks for the header");
+        assert!(!passes(v1, bad, &["localhost:4986"]) && !passes(v1, good, &["evil.example"]) && !passes(v1, good, &["127.0.0.1:4986"]));
+        assert!(passes(v2, good, &[]) && passes(v2, good, &["localhost:4986"]) && passes(v2, "/mcp", &["localhost:4986"]));
+        assert!(!passes(v2, bad, &[]) && !passes(v2, bad, &["localhost:4986"]) && !passes(v2, good, &["evil.example"]));
+        assert!(!passes(v2, "http://u@localhost:4986/mcp", &[]) && !passes(v2, "/mcp", &[]));
+        let unreadable = &mut request(v1, "/mcp", &[b"local\xffhost:4986"]);
+        assert!(rules(None, 4986, &[]).check(unreadable).is_err());
+    }
+
+    #[test]
+    fn the_port_may_be_missing_only_where_it_is_80() {
+        let eighty = rules(None, 80, &[]);
+        assert!(["localhost", "localhost:80", "127.0.0.1", "[::1]"].iter().all(|host| eighty.admits(host)));
+        let tls = rules(None, 443, &[]);
+        assert!(tls.admits("localhost:443") && !tls.admits("localhost"));
+    }
+
+    #[test]
+    fn the_bound_address_is_one_of_ours_unless_it_is_none() {
+        assert!(rules(Some("192.0.2.7"), 4986, &[]).admits("192.0.2.7:4986"));
+        assert!(rules(Some("2001:db8::7"), 4986, &[]).admits("[2001:db8::7]:4986"));
+        assert!(!rules(Some("0.0.0.0"), 4986, &[]).admits("0.0.0.0:4986") && !rules(Some("::"), 4986, &[]).admits("[::]:4986"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn one_letter_more_or_less_is_another_host(at in 0_usize..20, letter in proptest::char::range(' ', '~'), which in 0_usize..6) {
+            let rules = rules(None, 4986, &["evals.example"]);
+            let all = ["127.0.0.1:4986", "localhost:4986", "[::1]:4986", "evals.example", "evals.example:443", "evals.example:4986"];
+            let mut more = all[which].to_owned();
+            more.insert(at.min(more.len()), letter);
+            prop_assert!(!rules.admits(&more), "{}", more);
+            let mut less = all[which].to_owned();
+            less.remove(at.min(less.len() - 1));
+            prop_assert!(!rules.admits(&less), "{}", less);
+        }
+
+        #[test]
+        fn no_host_panics_and_none_but_ours_passes(host in "[!-~]{0,40}", target in "(/|http://)[!-~]{0,30}") {
+            let rules = rules(None, 4986, &[]);
+            let ours = ["127.0.0.1:4986", "localhost:4986", "[::1]:4986"].contains(&host.to_ascii_lowercase().as_str());
+            prop_assert_eq!(rules.admits(&host), ours);
+            if let Ok(uri) = target.parse::<http::Uri>() {
+                let mut request = request(Version::HTTP_11, "/", &[host.as_bytes()]);
+                *request.uri_mut() = uri;
+                prop_assert!(ours || rules.check(&mut request).is_err());
+            }
+        }
+    }
+}

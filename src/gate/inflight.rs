@@ -186,3 +186,67 @@ impl HttpBody for Held {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::gate::{
+        trial::{request, text, through},
+        visit::Client,
+    };
+
+    fn from(address: &str, proxied: bool) -> Request<Body> {
+        let mut request = request().body(Body::empty()).unwrap();
+        request.extensions_mut().get_mut::<Visit>().unwrap().client = Client { address: address.parse().unwrap(), proxied };
+        request
+    }
+
+    #[tokio::test]
+    async fn a_place_is_held_to_the_end_of_the_body() {
+        let layer = InflightLayer::new(2, 8);
+        let first = through(&layer, from("127.0.0.1", false)).await;
+        let second = through(&layer, from("127.0.0.1", false)).await;
+        let refused = through(&layer, from("127.0.0.1", false)).await;
+        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"], layer.places().held()), (503, &"1".parse().unwrap(), 2));
+        assert_eq!((text(first).await.as_str(), layer.places().held()), ("shown", 1));
+        drop(second);
+        assert_eq!(layer.places().held(), 0, "a client that leaves gives its place back");
+        assert_eq!(through(&layer, from("127.0.0.1", false)).await.status(), 200);
+    }
+
+    #[tokio::test]
+    async fn a_place_is_given_back_with_the_last_frame_seen() {
+        let layer = InflightLayer::new(1, 8);
+        let mut body = through(&layer, from("127.0.0.1", false)).await.into_body();
+        while body.frame().await.is_some() {}
+        assert_eq!(layer.places().held(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_proxied_caller_has_its_own_share_and_a_direct_one_has_connections() {
+        let layer = InflightLayer::new(20, 8);
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            held.push(through(&layer, from("203.0.113.9", true)).await);
+        }
+        let refused = through(&layer, from("203.0.113.9", true)).await;
+        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"1".parse().unwrap()));
+        assert!(text(refused).await.contains("at most 8 at once"));
+        assert_eq!(through(&layer, from("203.0.113.10", true)).await.status(), 200);
+        assert_eq!(through(&layer, from("203.0.113.9", false)).await.status(), 200);
+        held.pop();
+        held.push(through(&layer, from("203.0.113.9", true)).await);
+        assert_eq!(held.last().unwrap().status(), 200);
+        held.clear();
+        assert!(layer.places().callers.lock().is_empty(), "no one is remembered");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_in_all_gives_the_callers_place_back() {
+        let layer = InflightLayer::new(0, 8);
+        assert_eq!(through(&layer, from("203.0.113.9", true)).await.status(), 503);
+        assert!(layer.places().callers.lock().is_empty());
+    }
+}

@@ -32,9 +32,11 @@ const PRUNE_EVERY: usize = 4_096;
 /// The cells that newcomers share past the cap.
 const SHARED: usize = 1_024;
 
+type Gcra<K, C> = RateLimiter<K, Cells<K>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+
 /// A rate for each key.
 pub struct Limiter<K: Hash + Eq + Clone, C: Clock = MonotonicClock> {
-    on: Option<RateLimiter<K, Cells<K>, C, NoOpMiddleware<C::Instant>>>,
+    on: Option<Gcra<K, C>>,
     cells: Cells<K>,
     clock: C,
 }
@@ -162,5 +164,64 @@ impl<K: Hash + Eq + Clone> ShrinkableKeyedStateStore<K> for Cells<K> {
 
     fn is_empty(&self) -> bool {
         self.0.own.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use governor::clock::FakeRelativeClock;
+
+    use super::*;
+
+    fn limiter(per_minute: u32, keys_max: usize) -> (Limiter<u32, FakeRelativeClock>, FakeRelativeClock) {
+        let clock = FakeRelativeClock::default();
+        (Limiter::with_clock(per_minute, keys_max, clock.clone()), clock)
+    }
+
+    #[test]
+    fn a_burst_of_n_and_then_n_a_minute() {
+        let (limiter, clock) = limiter(3, 10);
+        assert!((0..3).all(|_| limiter.check(&1).is_ok()));
+        assert_eq!((limiter.check(&1), limiter.check(&2)), (Err(20), Ok(())), "each key has its own");
+        clock.advance(Duration::from_millis(19_500));
+        assert_eq!(limiter.check(&1), Err(1), "never 0, rounded up");
+        // Had the refused ones taken anything, this would be refused.
+        clock.advance(Duration::from_millis(500));
+        assert_eq!((limiter.check(&1), limiter.check(&1)), (Ok(()), Err(20)));
+        clock.advance(Duration::from_secs(3600));
+        assert!((0..3).all(|_| limiter.check(&1).is_ok()) && limiter.check(&1).is_err(), "what is not used does not add up");
+    }
+
+    #[test]
+    fn none_a_minute_is_off() {
+        let (limiter, _) = limiter(0, 10);
+        assert!((0..10_000).all(|_| limiter.check(&1).is_ok()));
+        assert_eq!(limiter.keys(), 0);
+    }
+
+    #[test]
+    fn a_hundred_thousand_passers_by_are_forgotten() {
+        let (limiter, clock) = limiter(60, KEYS_MAX);
+        for key in 0..100_000 {
+            assert_eq!(limiter.check(&key), Ok(()));
+            clock.advance(Duration::from_millis(1));
+        }
+        // One cell of 60 a minute is back after a second, and is forgotten one second later: 2,000 keys, and those since the last look.
+        assert!(limiter.keys() <= 2_000 + 2 * PRUNE_EVERY, "{}", limiter.keys());
+    }
+
+    #[test]
+    fn past_the_cap_newcomers_share_and_the_old_are_remembered() {
+        let (limiter, clock) = limiter(2, 100);
+        assert!((0..2).all(|_| limiter.check(&0).is_ok()) && limiter.check(&0).is_err());
+        let refused = (1..20_000).filter(|key| limiter.check(key).is_err()).count();
+        assert!(limiter.keys() <= 100, "{}", limiter.keys());
+        // 99 of their own, and 2 for each shared cell.
+        assert_eq!(refused, 19_999 - 99 - 2 * SHARED);
+        assert!(limiter.check(&0).is_err(), "a crowd does not make us forget who is over");
+        clock.advance(Duration::from_secs(600));
+        assert!((20_000..30_000).filter(|key| limiter.check(key).is_ok()).count() > 2 * SHARED, "it does not last");
     }
 }

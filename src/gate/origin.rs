@@ -172,3 +172,69 @@ impl Finish for Share {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::trial::{request, through};
+
+    fn layer(origins: &[&str]) -> OriginLayer {
+        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        OriginLayer::new(OriginRules::new(None, 4986, &own(&["evals.example", "other.example:8443"]), &own(origins)))
+    }
+
+    async fn sent(origins: &[&str], method: &str, headers: &[(&str, &str)]) -> Response<Body> {
+        let builder = headers.iter().fold(request().method(method), |request, (name, value)| request.header(*name, *value));
+        through(&layer(origins), builder.body(Body::empty()).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn only_our_pages_and_those_of_the_list_pass() {
+        assert_eq!(sent(&[], "POST", &[]).await.status(), 200, "agents send none");
+        let own = ["http://localhost:4986", "http://127.0.0.1:4986", "http://[::1]:4986", "https://evals.example", "http://evals.example"];
+        for origin in own.into_iter().chain(["http://evals.example:4986", "https://other.example:8443", "http://other.example:8443"]) {
+            let response = sent(&[], "POST", &[("origin", origin)]).await;
+            assert_eq!(response.status(), 200, "{origin}");
+            assert!(!response.headers().keys().any(|name| name.as_str().starts_with("access-control")), "no CORS headers without the flag");
+        }
+        let strangers = ["null", "", "https://evil.example", "https://localhost:4986", "http://localhost", "http://localhost:4987"];
+        let lookalikes =
+            ["https://evals.example.evil.example", "https://xevals.example", "https://u@evals.example", "https://evals.example/"];
+        for origin in strangers.into_iter().chain(lookalikes).chain([
+            "https://evals.example:4986",
+            "evals.example",
+            "file://",
+            "https://evals.example.",
+        ]) {
+            assert_eq!(sent(&["https://app.example"], "POST", &[("origin", origin)]).await.status(), 403, "{origin}");
+        }
+        let twice = [("origin", "https://evals.example"), ("origin", "https://evals.example")];
+        assert_eq!(sent(&[], "POST", &twice).await.status(), 403);
+    }
+
+    #[tokio::test]
+    async fn a_page_of_the_list_may_ask_first_and_read_the_answer() {
+        let list = ["https://app.example:443/", "http://dev.example:3000"];
+        let ask = |origin| vec![("origin", origin), ("access-control-request-method", "POST")];
+        let response = sent(&list, "OPTIONS", &ask("https://app.example")).await;
+        let headers = response.headers();
+        assert_eq!(
+            (response.status(), headers["access-control-allow-origin"].as_bytes()),
+            (StatusCode::NO_CONTENT, &b"https://app.example"[..])
+        );
+        assert_eq!(
+            (&headers["access-control-allow-methods"], &headers["access-control-max-age"]),
+            (&"POST".parse().unwrap(), &"600".parse().unwrap())
+        );
+        assert!(!headers.contains_key("access-control-allow-credentials"));
+        let response = sent(&list, "POST", &[("origin", "http://dev.example:3000")]).await;
+        assert_eq!(
+            (&response.headers()["access-control-allow-origin"], &response.headers()["vary"]),
+            (&"http://dev.example:3000".parse().unwrap(), &"origin".parse().unwrap())
+        );
+        assert_eq!(sent(&list, "OPTIONS", &ask("https://evil.example")).await.status(), 403);
+        // Not a preflight, or of a page of ours: on to the route, which says 405.
+        assert_eq!(sent(&list, "OPTIONS", &[("origin", "https://app.example")]).await.status(), 200);
+        assert_eq!(sent(&list, "OPTIONS", &ask("https://evals.example")).await.status(), 200);
+    }
+}

@@ -90,3 +90,28 @@ fn answer(request_id: &str) -> Response<Body> {
     close_after(&mut response);
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+    use crate::gate::trial::{request, text};
+
+    #[tokio::test]
+    async fn a_panic_before_or_in_the_answer_is_an_answer_with_the_id() {
+        async fn late(_: Request<Body>) -> Answered {
+            tokio::task::yield_now().await;
+            panic!("/etc/passwd at line 3")
+        }
+        let soon = |_: Request<Body>| -> std::future::Ready<Answered> { panic!("/etc/passwd at line 3") };
+        let request = || request().body(Body::empty()).unwrap();
+        let answers =
+            [PanicsLayer.layer(service_fn(late)).oneshot(request()).await, PanicsLayer.layer(service_fn(soon)).oneshot(request()).await];
+        for response in answers.map(Result::unwrap) {
+            assert_eq!((response.status().as_u16(), &response.headers()["cache-control"]), (500, &"no-store".parse().unwrap()));
+            let text = text(response).await;
+            assert!(text.contains(r#""code":-32603"#) && text.contains(r#""requestId":"r1""#) && !text.contains("passwd"), "{text}");
+        }
+    }
+}

@@ -50,3 +50,21 @@ impl<S> Layer<S> for RateLayer {
         Checked::new(inner, self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::trial::{request, text, through};
+
+    #[tokio::test]
+    async fn over_the_rate_it_is_429_with_the_wait_in_header_and_words() {
+        let layer = RateLayer::new(2);
+        let send = || through(&layer, request().body(axum::body::Body::empty()).unwrap());
+        assert_eq!((send().await.status().as_u16(), send().await.status().as_u16()), (200, 200));
+        let refused = send().await;
+        assert_eq!(refused.status(), 429);
+        let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+        assert!((1..=30).contains(&wait));
+        assert!(text(refused).await.contains(&format!("{wait} seconds")));
+    }
+}

@@ -76,3 +76,25 @@ impl Finish for Stamp {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::trial::{request, through};
+
+    #[tokio::test]
+    async fn every_answer_has_an_id_of_ours() {
+        let sent = || request().header("x-request-id", "theirs").body(Body::empty()).unwrap();
+        let (one, two) = (through(&RequestIdLayer, sent()).await, through(&RequestIdLayer, sent()).await);
+        let id = |response: &Response<Body>| response.headers()["x-request-id"].to_str().unwrap().to_owned();
+        assert!(id(&one) != id(&two) && id(&one) != "theirs");
+        assert_eq!(*one.extensions().get::<Visit>().unwrap().request_id, *id(&one));
+        assert!(!one.extensions().get::<http::HeaderMap>().unwrap().contains_key("x-request-id"));
+    }
+
+    #[tokio::test]
+    async fn a_request_from_nowhere_is_not_let_in() {
+        let response = through(&RequestIdLayer, Request::new(Body::empty())).await;
+        assert!(response.status() == 500 && response.headers().contains_key("x-request-id"));
+    }
+}

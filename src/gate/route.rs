@@ -76,3 +76,47 @@ impl<S> Layer<S> for RouteLayer {
         Checked::new(inner, self.routes.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_of_the_list_or_nothing() {
+        let routes = Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()]);
+        let find = |method: &str, path: &str| routes.find(path, &method.parse().unwrap());
+        assert_eq!((find("POST", "/mcp"), find("POST", "/api/mcp")), (Ok(Route::Mcp(0)), Ok(Route::Mcp(1))));
+        for method in ["GET", "HEAD", "OPTIONS", "DELETE", "PUT", "PATCH", "TRACE", "BREW", "post"] {
+            assert_eq!(find(method, "/mcp"), Err(Barred::Method("POST")), "{method}");
+        }
+        for method in ["GET", "HEAD"] {
+            assert_eq!((find(method, "/mcp/health"), find(method, "/api/mcp/health")), (Ok(Route::Health), Ok(Route::Health)));
+        }
+        assert_eq!(find("POST", "/mcp/health"), Err(Barred::Method("GET, HEAD")));
+        for path in [
+            "/",
+            "",
+            "*",
+            "/mcp/",
+            "/mcp/anything",
+            "/mcp/health/",
+            "/MCP",
+            "//mcp",
+            "/%6dcp",
+            "/mcp%2f",
+            "/mcp/../mcp",
+            "/api",
+            "/mcp;x",
+            "/health",
+        ] {
+            assert_eq!(find("POST", path), Err(Barred::NotFound), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_query_is_not_the_path() {
+        let mut request = crate::gate::trial::request().uri("/mcp?toolsets=history&token=x").body(()).unwrap();
+        assert_eq!(Routes::new(&["/mcp".to_owned()]).check(&mut request), Ok(()));
+        assert_eq!(Visit::of(&request).unwrap().route, Some(Route::Mcp(0)));
+    }
+}

@@ -36,7 +36,7 @@ pub struct Visit {
 pub struct Client {
     /// IPv4 as it is (IPv4-mapped IPv6 unmapped), IPv6 masked to its /64.
     pub address: std::net::IpAddr,
-    /// Whether a trusted proxy named it: then the peer's connections are many callers'.
+    /// Whether a trusted proxy spoke for it, be it in words that name no one: then the peer's connections are many callers'.
     pub proxied: bool,
 }
 
