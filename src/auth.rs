@@ -1,7 +1,9 @@
 //! Who calls, and what they may see.
 //!
 //! Promises: a [`Caller`] is built only here; a [`Scope`] only from a Caller; a store handle only from a Scope. No Caller, no rows.
-//! Does not: yet know tokens, keys or JWT (they come with the HTTP service).
+//! Does not: yet know keys or JWT (they come with the tenants).
+
+pub mod token;
 
 /// What a caller may do in an organization; each role includes those before it (decision 44).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +37,17 @@ impl Caller {
     #[must_use]
     pub fn local() -> Self {
         Self { principal: "local".to_owned(), role: Role::Owner, scopes: Scopes::AllReads }
+    }
+
+    /// Whoever reaches a server that asks for no token (`runlore mcp --http`, decision 48): owner, all read scopes.
+    #[must_use]
+    pub fn open() -> Self {
+        Self { principal: "anonymous".to_owned(), ..Self::local() }
+    }
+
+    /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
+    pub(in crate::auth) fn bearer() -> Self {
+        Self { principal: "token".to_owned(), ..Self::local() }
     }
 
     /// The name that logs and audit lines carry: a key or subject id, `anonymous` or `local`; never an address.

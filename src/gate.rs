@@ -7,13 +7,33 @@
 //! Does not: know SQL, rmcp or a tool's arguments.
 
 pub mod audit;
+pub mod authenticate;
 pub mod authorize;
+pub mod body;
+pub mod client;
 pub mod deadline;
+pub mod deadline_http;
+pub mod decode;
+pub mod door;
+pub mod framing;
 pub mod fresh;
+pub mod headers;
+pub mod health;
+pub mod host;
+pub mod inflight;
+pub mod limiter;
 pub mod message;
+pub mod origin;
+pub mod panics;
+pub mod rate;
 pub mod redact;
 pub mod refusal;
+pub mod request_id;
+pub mod route;
 pub mod run;
+pub mod step;
+#[cfg(test)]
+mod trial;
 pub mod visit;
 
 use std::{sync::Arc, time::Duration};

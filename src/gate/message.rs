@@ -25,6 +25,15 @@ pub enum Era {
     Legacy,
 }
 
+/// The one modern version.
+pub const MODERN: &str = "2026-07-28";
+/// What an `initialize` gets that asks for a version that is not spoken (decision 85).
+pub const NEWEST_LEGACY: &str = "2025-11-25";
+/// What a request without the version header speaks: it is older than that header (decision 53).
+pub const OLDEST_LEGACY: &str = "2025-03-26";
+/// The versions that are spoken, newest first.
+pub const VERSIONS: [&str; 4] = [MODERN, NEWEST_LEGACY, "2025-06-18", OLDEST_LEGACY];
+
 /// One message from a client.
 #[derive(Debug, Clone)]
 pub struct Message {
