@@ -16,7 +16,7 @@ use crate::{
     auth::Caller,
     clock,
     config::Config,
-    gate::Settings,
+    gate::{self, Settings},
     local::{
         declared,
         freshness::{Freshness, Look},
@@ -30,7 +30,7 @@ use crate::{
         self, Store,
         sqlite::{Options, Sqlite},
     },
-    telemetry::redaction::Redactor,
+    telemetry::{hook::Hooks, redaction::Redactor},
     tools::render::Style,
 };
 
@@ -113,11 +113,14 @@ impl Session {
     pub fn settings(&self, style: Style, audit: bool) -> Settings {
         let shared = self.shared.clone();
         Settings {
+            project: "local".into(),
             store: shared.store.clone(),
             redactor: shared.redactor.clone(),
             limits: shared.config.tool_limits(),
             call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
             refresh: Arc::new(move || shared.refresh()),
+            bounds: gate::Bounds::default(),
+            hooks: Hooks::default(),
             style,
             audit,
         }

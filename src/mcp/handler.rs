@@ -17,7 +17,6 @@ use rmcp::{
 
 use crate::{
     auth::Caller,
-    clock,
     domain::attempt::shorten,
     gate::{Call, Gate, Refusal, lacks},
     tools::{self, Answer, ENTRIES, Entry},
@@ -91,11 +90,12 @@ impl ServerHandler for Handler {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, _: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        let entry = tools::find(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
-        let call =
-            Call { entry, arguments: request.arguments.unwrap_or_default(), caller: self.caller.clone(), request_id: clock::request_id() };
+        // An unknown name goes down the list too: it is logged and counted like any other call.
+        let entry = tools::find(&request.name).unwrap_or(&tools::UNKNOWN);
+        let call = Call::local(entry, request.arguments.unwrap_or_default(), self.caller.clone());
         match self.gate.call(call).await {
             Ok(answer) => answered(&answer).map(Into::into),
+            Err(Refusal::Unknown) => Err(unknown_tool(&request.name)),
             Err(Refusal::Panicked(id)) => Err(ErrorData::internal_error(Refusal::Panicked(id).to_string(), None)),
             Err(refusal) => Ok(CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]).into()),
         }
