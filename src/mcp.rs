@@ -7,5 +7,6 @@ pub mod core;
 pub mod faults;
 pub mod handler;
 pub mod http;
+pub mod lines;
 pub mod stdio;
 pub mod versions;

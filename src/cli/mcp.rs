@@ -33,7 +33,8 @@ pub struct McpArgs {
 #[must_use]
 pub fn command() -> Command {
     McpArgs::augment_args(
-        Command::new("mcp").about("Serves the project's run history to agents over MCP: on standard input and output, or with --http over HTTP"),
+        Command::new("mcp")
+            .about("Serves the project's run history to agents over MCP: on standard input and output, or with --http over HTTP"),
     )
 }
 
@@ -43,9 +44,9 @@ pub fn command() -> Command {
 /// [`CliError`] when there is no project, the store or port cannot be opened, or the session breaks.
 pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
     if args.http {
-        let session = Session::open(place)?;
-        let settings = serve::settings::Settings::for_mcp(&args.flags, session.config()).map_err(CliError::Usage)?;
-        return serve::run(&session, settings);
+        let config = session::config(place)?;
+        let settings = serve::settings::Settings::for_mcp(&args.flags, &config).map_err(CliError::Usage)?;
+        return serve::run(&Session::open_as(place, &settings.anonymous())?, settings);
     }
     if let Some(flag) = args.flags.given() {
         return Err(CliError::Usage(format!("--{flag} needs --http")));

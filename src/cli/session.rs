@@ -16,7 +16,7 @@ use crate::{
     auth::Caller,
     clock,
     config::Config,
-    gate::Settings,
+    gate::{self, Settings},
     local::{
         declared,
         freshness::{Begin, Freshness, Ticket},
@@ -31,7 +31,7 @@ use crate::{
         self, Store,
         sqlite::{Options, Sqlite},
     },
-    telemetry::redaction::Redactor,
+    telemetry::{hook::Hooks, redaction::Redactor},
     tools::render::Style,
 };
 
@@ -53,6 +53,7 @@ struct Shared {
     root: PathBuf,
     config: Config,
     store: Arc<dyn Store>,
+    read_only: bool,
     redactor: Arc<Redactor>,
     import_redactor: Arc<Redactor>,
     freshness: Arc<Freshness>,
@@ -66,8 +67,16 @@ impl Session {
     /// # Errors
     /// [`CliError::Usage`] without a project or with a wrong configuration; [`CliError::Refused`] when the store cannot be opened.
     pub fn open(place: &Place) -> Result<Self, CliError> {
+        Self::open_as(place, &Caller::local())
+    }
+
+    /// The same, seeing of the store what `caller` may see.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_as(place: &Place, caller: &Caller) -> Result<Self, CliError> {
         let located = root::locate(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
-        Self::at(&located, place)
+        Self::at(&located, place, caller)
     }
 
     /// The same, where a directory that is no project becomes one; whether it was made now.
@@ -78,14 +87,14 @@ impl Session {
         let located =
             root::locate_or_create(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
         let made = located.how == root::How::Created;
-        Ok((Self::at(&located, place)?, made))
+        Ok((Self::at(&located, place, &Caller::local())?, made))
     }
 
-    fn at(located: &Located, place: &Place) -> Result<Self, CliError> {
+    fn at(located: &Located, place: &Place, caller: &Caller) -> Result<Self, CliError> {
         let config = Config::load(place.config.as_deref(), Some(&located.root)).map_err(|error| CliError::Usage(error.to_string()))?;
         // A read-only project has it already, or cannot be indexed; opening the store says which.
         let _ = root::create(&located.root);
-        let store = Sqlite::open(&located.database(), &Caller::local().local_scope(), &options(&config)).map_err(refused)?;
+        let store = Sqlite::open(&located.database(), &caller.local_scope(), &options(&config)).map_err(refused)?;
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
@@ -93,6 +102,7 @@ impl Session {
             shared: Arc::new(Shared {
                 root: located.root.clone(),
                 config,
+                read_only: store.read_only(),
                 store: Arc::new(store),
                 redactor,
                 import_redactor,
@@ -106,6 +116,12 @@ impl Session {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.shared.root
+    }
+
+    /// Whether the store takes no writes (decision 41).
+    #[must_use]
+    pub fn read_only(&self) -> bool {
+        self.shared.read_only
     }
 
     /// The configuration.
@@ -124,11 +140,14 @@ impl Session {
     pub fn settings(&self, style: Style, audit: bool) -> Settings {
         let shared = self.shared.clone();
         Settings {
+            project: "local".into(),
             store: shared.store.clone(),
             redactor: shared.redactor.clone(),
             limits: shared.config.tool_limits(),
             call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
             refresh: Arc::new(move || shared.refresh()),
+            bounds: gate::Bounds::default(),
+            hooks: Hooks::default(),
             style,
             audit,
         }
@@ -234,6 +253,15 @@ fn refused(error: store::Error) -> CliError {
         tracing::error!(error = inner, "the store cannot be opened");
     }
     CliError::Refused(format!("{error} (.runlore/history.db)"))
+}
+
+/// The configuration of `place`'s project.
+///
+/// # Errors
+/// [`CliError::Usage`] without a project or with a wrong configuration.
+pub fn config(place: &Place) -> Result<Config, CliError> {
+    let located = root::locate(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
+    Config::load(place.config.as_deref(), Some(&located.root)).map_err(|error| CliError::Usage(error.to_string()))
 }
 
 /// The working directory.

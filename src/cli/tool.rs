@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::{Call, Gate},
+    gate::{Bounds, Call, Gate, Settings},
     tools::{Answer, Entry, Limits},
 };
 
@@ -42,8 +42,10 @@ pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &
     let settings = session.settings(output.style(), false);
     // A person's own terminal takes what an agent's context does not.
     let limits = Limits { result_bytes: usize::MAX, ..settings.limits.clone() };
-    let gate = Gate::new(crate::gate::Settings { limits, ..settings });
-    let call = Call::new(entry, arguments, Caller::local());
+    // One call and the process ends: nothing to keep an answer for.
+    let bounds = Bounds { cache_bytes: 0, ..settings.bounds.clone() };
+    let gate = Gate::new(Settings { limits, bounds, ..settings });
+    let call = Call::local(entry, arguments, Caller::local());
     let answer = session::block_on(gate.call(call))?.map_err(|refusal| CliError::Refused(refusal.to_string()))?;
     output.say(if matches.get_flag("json") { answer.json.get() } else { &answer.text });
     let gating = entry.name == "compare" && matches.get_flag("exit-code");

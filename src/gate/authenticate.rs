@@ -19,17 +19,18 @@ use crate::auth::{Caller, token::StaticToken};
 #[derive(Debug, Clone)]
 pub struct AuthenticateLayer {
     token: Option<StaticToken>,
+    anonymous: Caller,
 }
 
 impl AuthenticateLayer {
     /// The step; without a token everyone is `anonymous`.
     #[must_use]
-    pub const fn new(token: Option<StaticToken>) -> Self {
-        Self { token }
+    pub const fn new(token: Option<StaticToken>, anonymous: Caller) -> Self {
+        Self { token, anonymous }
     }
 
     fn caller(&self, headers: &HeaderMap) -> Result<Caller, Barred> {
-        let Some(token) = &self.token else { return Ok(Caller::open()) };
+        let Some(token) = &self.token else { return Ok(self.anonymous.clone()) };
         let mut lines = headers.get_all(header::AUTHORIZATION).iter();
         let Some(line) = lines.next() else { return Err(Barred::Unauthenticated { sent: false }) };
         let one = lines.next().is_none();
@@ -71,7 +72,7 @@ mod tests {
     use crate::auth::token::Sources;
 
     fn layer(token: Option<&str>) -> AuthenticateLayer {
-        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap())
+        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap(), Caller::open())
     }
 
     fn asked(token: Option<&str>, uri: &str, lines: &[&str]) -> Result<Option<String>, Barred> {

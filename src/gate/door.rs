@@ -22,6 +22,7 @@ use super::{
     health::{HealthLayer, Probe},
     host::{HostLayer, HostRules},
     inflight::InflightLayer,
+    measure::MeasureLayer,
     message::Message,
     origin::{OriginLayer, OriginRules},
     panics::PanicsLayer,
@@ -29,7 +30,7 @@ use super::{
     request_id::RequestIdLayer,
     route::{RouteLayer, Routes},
 };
-use crate::auth::token::StaticToken;
+use crate::auth::{Caller, token::StaticToken};
 
 /// One MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,10 @@ pub struct Settings {
     pub requests_per_minute: u32,
     /// The token, where one is asked for.
     pub token: Option<StaticToken>,
+    /// Who everyone is where none is.
+    pub anonymous: Caller,
+    /// What counts requests.
+    pub measure: MeasureLayer,
     /// `--max-body`.
     pub body_bytes_max: usize,
     /// A body is due in full within this.
@@ -109,6 +114,8 @@ impl Door {
         ServiceBuilder::new()
             // First, so that every answer and every line of the log has it.
             .layer(RequestIdLayer)
+            // Around everything that can refuse, so that every answer is counted.
+            .layer(set.measure.clone())
             // Around all that could panic.
             .layer(PanicsLayer)
             // Around everything that answers, refusals included.
@@ -130,7 +137,7 @@ impl Door {
             // Before a credential is looked at, so that guessing is counted.
             .layer(self.rate.clone())
             // Before the body: nothing is read for someone who may not ask. Health needs no one.
-            .layer(AuthenticateLayer::new(set.token.clone()))
+            .layer(AuthenticateLayer::new(set.token.clone(), set.anonymous.clone()))
             // Ends the route that has no body.
             .layer(HealthLayer::new(set.probe.clone()))
             // Whole, in bounds, or not at all.

@@ -16,6 +16,17 @@ pub enum Id {
     Text(String),
 }
 
+impl Id {
+    /// The id as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => Value::String(text.clone()).to_string(),
+        }
+    }
+}
+
 /// Which era's rules hold for a message (DESIGN.md section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {

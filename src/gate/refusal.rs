@@ -10,6 +10,10 @@ use serde_json::json;
 
 use super::message::{Era, Id};
 
+/// The word of the step that refused, as an extension of its answer, for whoever counts.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedBy(pub &'static str);
+
 /// Why the door did not let a request in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Barred {
@@ -152,6 +156,7 @@ impl Barred {
         let mut response = Response::new(Body::from(self.body(request_id)));
         *response.status_mut() = self.status();
         response.extensions_mut().insert(Refused(self.reason()));
+        response.extensions_mut().insert(RefusedBy(self.reason()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(wait) = self.retry_after_s() {

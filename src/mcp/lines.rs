@@ -79,13 +79,16 @@ where
             return Err(answer(envelope.id.as_ref(), &Fault::parameters("params.arguments must be an object")));
         }
         // rmcp reads the same bytes into its own types; what it does not know is no fault of the line.
-        serde_json::from_slice(&self.line).map_err(|_| answer(envelope.id.as_ref(), &Fault::parameters("the parameters of this method are wrong")))
+        serde_json::from_slice(&self.line)
+            .map_err(|_| answer(envelope.id.as_ref(), &Fault::parameters("the parameters of this method are wrong")))
     }
 }
 
 fn refused(barred: &Barred) -> String {
     match barred {
-        Barred::Malformed { code, message, data, id } => answer(id.as_ref(), &Fault { code: *code, message: message.clone(), data: data.clone() }),
+        Barred::Malformed { code, message, data, id } => {
+            answer(id.as_ref(), &Fault { code: *code, message: message.clone(), data: data.clone() })
+        }
         _ => answer(None, &Fault::parse("the line is no message")),
     }
 }
@@ -165,7 +168,11 @@ mod tests {
         ] {
             let answers = answers(format!("{line}\n").as_bytes()).await;
             assert_eq!(answers.len(), 1, "{line}");
-            assert!(answers[0]["error"]["code"] == code || (code == -32700 && answers[0]["error"]["code"] == -32600), "{line}: {}", answers[0]);
+            assert!(
+                answers[0]["error"]["code"] == code || (code == -32700 && answers[0]["error"]["code"] == -32600),
+                "{line}: {}",
+                answers[0]
+            );
         }
     }
 

@@ -110,7 +110,11 @@ mod tests {
                 "max-body" => "2048",
                 _ => "1",
             };
-            let words = if name == "public" { vec!["x".to_owned(), format!("--{name}")] } else { vec!["x".to_owned(), format!("--{name}"), value.to_owned()] };
+            let words = if name == "public" {
+                vec!["x".to_owned(), format!("--{name}")]
+            } else {
+                vec!["x".to_owned(), format!("--{name}"), value.to_owned()]
+            };
             let flags = HttpFlags::from_arg_matches(&command.clone().get_matches_from(words)).unwrap();
             assert_eq!(flags.given(), Some(name));
         }

@@ -3,12 +3,19 @@
 //! Promises: everything is parsed and held against its rules before anything listens; a fault is a sentence that names the flag or key.
 //! Does not: listen.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use ipnet::IpNet;
 
 use super::flags::HttpFlags;
-use crate::config::{Config, keys::Http};
+use crate::{
+    auth::{
+        Caller,
+        token::{Sources, StaticToken},
+    },
+    config::{Config, keys::Http},
+    mcp::http::Framing,
+};
 
 /// Loopback networks: always trusted to name the caller (decision 55).
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
@@ -30,10 +37,12 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Networks whose client header is believed.
     pub trusted: Vec<IpNet>,
+    /// Those of them that the operator named: their connections are many callers'.
+    pub named_proxies: Vec<IpNet>,
     /// The header that names the caller.
     pub client_header: Option<String>,
     /// The bearer token, if one is asked for.
-    pub token: Option<String>,
+    pub token: Option<StaticToken>,
     /// Whether anybody may read.
     pub public: bool,
     /// Limits a minute; 0 is off.
@@ -103,6 +112,7 @@ impl Settings {
         let http = &config.http;
         let host = flags.host.clone().unwrap_or_else(|| http.host.clone());
         let public = flags.public || http.public;
+        let proxies = chosen(&flags.trusted_proxy, &http.trusted_proxies);
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
             port: flags.port.unwrap_or(http.port),
@@ -110,15 +120,22 @@ impl Settings {
             event_streams: http.event_stream_endpoints.clone(),
             allowed_hosts: chosen(&flags.allowed_host, &http.allowed_hosts),
             allowed_origins: chosen(&flags.allowed_origin, &http.allowed_origins),
-            trusted: networks(&chosen(&flags.trusted_proxy, &http.trusted_proxies))?,
+            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)))?,
+            named_proxies: networks(proxies.iter().map(String::as_str))?,
             client_header: Some(flags.client_header.clone().unwrap_or_else(|| http.client_header.clone())).filter(|name| !name.is_empty()),
             token: token(flags)?,
             rates: Rates {
                 caller: flags.rate.unwrap_or_else(|| said(http.rate_per_min, Http::default().rate_per_min, usual.rates.caller)),
-                total: flags.rate_total.unwrap_or_else(|| said(http.rate_total_per_min, Http::default().rate_total_per_min, usual.rates.total)),
-                request: flags.request_rate.unwrap_or_else(|| said(http.request_rate_per_min, Http::default().request_rate_per_min, usual.rates.request)),
+                total: flags
+                    .rate_total
+                    .unwrap_or_else(|| said(http.rate_total_per_min, Http::default().rate_total_per_min, usual.rates.total)),
+                request: flags
+                    .request_rate
+                    .unwrap_or_else(|| said(http.request_rate_per_min, Http::default().request_rate_per_min, usual.rates.request)),
             },
-            concurrent: flags.concurrent.map_or_else(|| said(http.concurrent, Http::default().concurrent, usual.concurrent), |number| number as usize),
+            concurrent: flags
+                .concurrent
+                .map_or_else(|| said(http.concurrent, Http::default().concurrent, usual.concurrent), |number| number as usize),
             timeout: Duration::from_secs(flags.timeout.unwrap_or_else(|| said(http.timeout_s, Http::default().timeout_s, usual.timeout_s))),
             http: limits(flags, http),
             admin: None,
@@ -137,8 +154,23 @@ impl Settings {
         if unspecified && self.allowed_hosts.is_empty() {
             return Some(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
         }
-        let wrong = self.endpoints.iter().find(|path| !path.starts_with('/') || path.len() < 2 || path.ends_with('/') || path.contains(['?', '#', ' ', '%']));
+        let wrong = self
+            .endpoints
+            .iter()
+            .find(|path| !path.starts_with('/') || path.len() < 2 || path.ends_with('/') || path.contains(['?', '#', ' ', '%']));
         wrong.map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"))
+    }
+
+    /// Who everyone is where no token is asked for.
+    #[must_use]
+    pub fn anonymous(&self) -> Caller {
+        if self.public { Caller::public() } else { Caller::open() }
+    }
+
+    /// How the endpoint at `path` frames answers to clients of the older era.
+    #[must_use]
+    pub fn framing(&self, path: &str) -> Framing {
+        if self.event_streams.iter().any(|endpoint| endpoint == path) { Framing::EventStream } else { Framing::Json }
     }
 
     /// Whether the service listens on the loopback only.
@@ -170,31 +202,24 @@ fn limits(flags: &HttpFlags, http: &Http) -> Http {
     http
 }
 
-fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
+fn networks<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, String> {
     let network = |text: &str| {
         let single = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
-        text.parse::<IpNet>().ok().or_else(single).ok_or_else(|| format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"))
+        text.parse::<IpNet>()
+            .ok()
+            .or_else(single)
+            .ok_or_else(|| format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"))
     };
-    LOOPBACK.into_iter().chain(texts.iter().map(String::as_str)).map(network).collect()
+    texts.map(network).collect()
 }
 
 /// Flag, then RUNLORE_MCP_TOKEN, then a file (decision 17).
-fn token(flags: &HttpFlags) -> Result<Option<String>, String> {
-    if let Some(token) = &flags.token {
-        return if token.is_empty() { Err("--token is empty; leave it out for no token".to_owned()) } else { Ok(Some(token.clone())) };
-    }
+fn token(flags: &HttpFlags) -> Result<Option<StaticToken>, String> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if let Some(token) = variable("RUNLORE_MCP_TOKEN") {
-        return Ok(Some(token));
-    }
-    let file = flags.token_file.clone().or_else(|| variable("RUNLORE_MCP_TOKEN_FILE").map(Into::into));
-    file.map(|file| token_of(&file)).transpose()
-}
-
-fn token_of(file: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("the token file {} cannot be read: {error}", file.display()))?;
-    let token = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
-    if token.is_empty() { Err(format!("the token file {} is empty", file.display())) } else { Ok(token.to_owned()) }
+    let (given, file) =
+        (variable("RUNLORE_MCP_TOKEN"), flags.token_file.clone().or_else(|| variable("RUNLORE_MCP_TOKEN_FILE").map(Into::into)));
+    let sources = Sources { flag: flags.token.as_deref(), variable: given.as_deref(), file: file.as_deref() };
+    StaticToken::load(sources).map_err(|error| error.to_string())
 }
 
 /// The addresses that `host` and `port` mean.
@@ -217,7 +242,11 @@ mod tests {
 
     #[test]
     fn limits_follow_the_binding() {
-        let rates = |flags: HttpFlags| resolved(flags).map(|settings| (settings.rates.caller, settings.rates.total, settings.rates.request, settings.concurrent, settings.timeout.as_secs()));
+        let rates = |flags: HttpFlags| {
+            resolved(flags).map(|settings| {
+                (settings.rates.caller, settings.rates.total, settings.rates.request, settings.concurrent, settings.timeout.as_secs())
+            })
+        };
         assert_eq!(rates(HttpFlags::default()), Ok((0, 0, 0, 4, 300)));
         assert_eq!(rates(HttpFlags { host: Some("10.1.2.3".into()), ..HttpFlags::default() }), Ok((120, 600, 600, 4, 300)));
         assert_eq!(rates(HttpFlags { public: true, ..HttpFlags::default() }), Ok((30, 120, 300, 2, 60)));

@@ -6,7 +6,7 @@
 use crate::{domain::reference::ReferenceError, store};
 
 /// A refusal or failure of a tool call.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ToolError {
     /// An argument is wrong; the sentence names it, its value and what is allowed.
     #[error("{0}")]
