@@ -10,6 +10,7 @@ pub mod import;
 pub mod mcp;
 pub mod output;
 pub mod progress;
+pub mod serve;
 pub mod session;
 pub mod tool;
 
@@ -91,6 +92,7 @@ pub fn command() -> Command {
         .subcommand(import::ImportArgs::augment_args(Command::new("import").about("Imports logs, or directories of them, into the project's history")))
         .subcommand(health::command())
         .subcommand(mcp::command())
+        .subcommand(serve::command())
         .subcommands(tools)
 }
 
@@ -102,6 +104,10 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "import" => {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             import::run(&args, &place, output)
+        }
+        "serve" => {
+            let args = serve::ServeArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            serve::run(&args, &place)
         }
         "health" => health::run(inner, output),
         "mcp" => {
@@ -128,6 +134,7 @@ mod tests {
         ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
         ("mcp", "is the server itself"),
+        ("serve", "is the server itself, for a team"),
         ("help", "is clap's"),
     ];
 
