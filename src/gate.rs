@@ -9,6 +9,7 @@
 pub mod audit;
 pub mod authorize;
 pub mod deadline;
+pub mod framing;
 pub mod fresh;
 pub mod message;
 pub mod redact;

@@ -195,7 +195,7 @@ mod tests {
     fn a_refusal_says_what_and_how_long() {
         let barred = Barred::Rate { retry_after_s: 7 };
         let response = barred.response("abc");
-        assert_eq!((response.status(), response.headers()["retry-after"].to_str()), (StatusCode::TOO_MANY_REQUESTS, Ok("7")));
+        assert_eq!((response.status(), response.headers()["retry-after"].as_bytes()), (StatusCode::TOO_MANY_REQUESTS, &b"7"[..]));
         let body: serde_json::Value = serde_json::from_str(&barred.body("abc")).unwrap();
         assert_eq!(body["error"]["data"], json!({"reason": "rate", "requestId": "abc", "retryAfterSeconds": 7}));
         assert!(body["error"]["message"].as_str().unwrap().contains("7 seconds"));
