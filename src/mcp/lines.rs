@@ -147,9 +147,9 @@ where
 mod tests {
     use super::*;
 
-    async fn answers(input: &[u8]) -> Vec<serde_json::Value> {
+    async fn answers(input: Vec<u8>) -> Vec<serde_json::Value> {
         let (written, mut seen) = tokio::io::duplex(1 << 16);
-        let mut lines = Lines::new(input, written);
+        let mut lines = Lines::new(std::io::Cursor::new(input), written);
         while lines.receive().await.is_some() {}
         drop(lines);
         let mut text = String::new();
@@ -166,7 +166,7 @@ mod tests {
             ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600),
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"history\",\"arguments\":[1]}}", -32602),
         ] {
-            let answers = answers(format!("{line}\n").as_bytes()).await;
+            let answers = answers(format!("{line}\n").into_bytes()).await;
             assert_eq!(answers.len(), 1, "{line}");
             assert!(
                 answers[0]["error"]["code"] == code || (code == -32700 && answers[0]["error"]["code"] == -32600),

@@ -12,6 +12,8 @@ mod ledger;
 mod seats;
 mod settings;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -120,6 +120,7 @@ impl http_body::Body for Pieces {
 
 #[cfg(test)]
 mod tests {
+    use http_body::Body as _;
     use http_body_util::BodyExt;
 
     use super::*;

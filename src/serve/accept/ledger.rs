@@ -250,7 +250,9 @@ mod tests {
             let mut answered = ledger.begin();
             answered.answered();
         }
-        assert!(ledger.state().cancelled == 0 && ledger.state().in_flight == 0 && ledger.state().untaken.is_empty());
+        let state = ledger.state();
+        assert!(state.cancelled == 0 && state.in_flight == 0 && state.untaken.is_empty());
+        drop(state);
         (0..6).for_each(|_| drop(ledger.begin()));
         assert!(ledger.floods());
     }

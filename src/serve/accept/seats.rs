@@ -105,35 +105,24 @@ fn counted(address: IpAddr) -> IpAddr {
     }
 }
 
-macro_rules! away {
-    ($status:literal, $message:literal, $length:literal) => {
-        concat!(
-            "HTTP/1.1 ",
-            $status,
-            "\r\ncontent-type: application/json\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: ",
-            $length,
-            "\r\n\r\n",
-            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"",
-            $message,
-            "\",\"data\":{\"reason\":\"connections\",\"retryAfterSeconds\":1}}}"
-        )
+/// The whole answer. The one place besides `gate::refusal` with status codes: what is refused here never becomes a request.
+fn away(full: Full) -> String {
+    let (status, message) = match full {
+        Full::Total => ("503 Service Unavailable", "the server has too many connections; try again in 1 second"),
+        Full::Address => ("429 Too Many Requests", "too many connections from this address; try again in 1 second"),
     };
+    let error = serde_json::json!({"code": -32000, "message": message, "data": {"reason": "connections", "retryAfterSeconds": 1}});
+    let body = serde_json::json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+    let head = "content-type: application/json\r\nconnection: close\r\nretry-after: 1";
+    format!("HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
-
-// The one place besides `gate::refusal` with status codes: what is refused here never becomes a request.
-const AWAY_TOTAL: &str = away!("503 Service Unavailable", "the server has too many connections; try again in 1 second", "177");
-const AWAY_ADDRESS: &str = away!("429 Too Many Requests", "too many connections from this address; try again in 1 second", "183");
 
 /// Tells a client why and closes. The text goes into an empty send buffer or nowhere: a client that has sent already may see a reset
 /// instead, and an HTTP/2 client sees a protocol error; neither is worth waiting for.
 pub(super) fn turn_away(stream: TcpStream, full: Full) {
-    let text = match full {
-        Full::Total => AWAY_TOTAL,
-        Full::Address => AWAY_ADDRESS,
-    };
     // As a plain socket (still non-blocking): the runtime's one does not write before the poller has reported it writable.
     if let Ok(mut stream) = stream.into_std() {
-        let _ = stream.write(text.as_bytes());
+        let _ = stream.write(away(full).as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     }
 }
@@ -176,12 +165,13 @@ mod tests {
         let stranger = take(&seats, "9.9.9.9").ok().unwrap();
         assert_eq!(take(&seats, "10.1.1.1").err(), Some(Full::Total));
         drop((proxies, stranger));
-        assert_eq!((seats.taken().total, seats.taken().by_address.len()), (0, 0));
+        let taken = seats.taken();
+        assert_eq!((taken.total, taken.by_address.len()), (0, 0));
     }
 
     #[test]
     fn what_is_said_to_those_turned_away_is_whole() {
-        for text in [AWAY_TOTAL, AWAY_ADDRESS] {
+        for text in [away(Full::Total), away(Full::Address)] {
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.ends_with(&format!("content-length: {}", body.len())), "{} {head}", body.len());
             assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["error"]["message"].is_string());
