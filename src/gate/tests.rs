@@ -221,7 +221,7 @@ async fn eight_light_calls_at_once_and_a_ninth_is_refused_at_once() {
     let mut held: Vec<_> = (0..8).map(|_| tokio::spawn(slots.clone().take(call(&LIGHT), never()))).collect();
     tokio::task::yield_now().await;
     let refusal = slots.clone().take(call(&LIGHT), never()).await.unwrap_err();
-    assert!(refusal.to_string().starts_with("light was not started: 8 calls are of yours already running"), "{refusal}");
+    assert!(refusal.to_string().starts_with("light was not started: you have 8 calls running already"), "{refusal}");
     assert!(slots.clone().take(from(&LIGHT, 2), counting(&Arc::default())).await.is_ok(), "another caller");
     assert!(slots.clone().take(call(&HEAVY), counting(&Arc::default())).await.is_ok(), "heavy ones are counted apart");
     held.pop().unwrap().abort();
