@@ -63,7 +63,9 @@ fn ask(authority: &str, path: &str) -> std::io::Result<String> {
     let until = clock::monotonic() + DEADLINE;
     let mut stream = connect(authority, until)?;
     stream.set_write_timeout(Some(left(until)?))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n")?;
+    // One write: a request in pieces may meet a server that reads once.
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     let mut part = [0; 1024];
     // A deadline for the whole, not for each read: a server that drips is not well either.

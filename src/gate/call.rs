@@ -97,8 +97,8 @@ pub enum Refusal {
     },
     /// The caller's own calls are still running.
     #[error(
-        "{tool} was not started: {} of yours already running, and one caller may run {max} at once; try again when one has ended",
-        if *heavy { "a call of this kind is".to_owned() } else { format!("{max} calls are") }
+        "{tool} was not started: you have {max} {} running already, the most for one caller; wait until one has ended and try again",
+        if *heavy { "long call" } else { "calls" }
     )]
     CallerBusy {
         /// The tool.

@@ -53,7 +53,10 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
 }
 
 fn canonical(arguments: Map<String, serde_json::Value>) -> Decoded {
-    if arguments.contains_key("wrong") { Err(ToolError::Argument("argument wrong: is wrong".into())) } else { Ok(arguments) }
+    match arguments.get("wrong") {
+        Some(value) => Err(ToolError::Argument(format!("argument wrong: {value} is wrong"))),
+        None => Ok(arguments),
+    }
 }
 
 /// An answer of this text.

@@ -63,12 +63,12 @@ fn house(bounds: Bounds) -> House {
         store: store.clone(),
         refresh: Arc::new(move || {
             counted.fetch_add(1, SeqCst);
-            None
         }),
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: Limits::default(),
         style: Style::PLAIN,
-        call_timeout: Duration::from_secs(60),
+        // Shorter than the wait for a slot: that must not count.
+        call_timeout: Duration::from_secs(10),
         bounds,
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
@@ -125,12 +125,44 @@ async fn cache_before_slots_and_total() {
     let house = house(Bounds { rate_total: 1, ..Bounds::default() });
     house.gate.call(call(&HEAVY)).await.unwrap();
     // No share of the total is left, and the caller has one running.
-    let _held = house.gate.watched.slots.clone().take(call(&HEAVY), never());
+    let held = tokio::spawn(house.gate.watched.slots.clone().take(call(&HEAVY), never()));
+    tokio::task::yield_now().await;
+    assert_eq!(house.gate.watched.slots.in_use(), 1);
     for _ in 0..3 {
         assert!(house.gate.call(call(&HEAVY)).await.is_ok());
         assert_eq!(house.seen.last(), Outcome::Cached);
     }
     assert!(matches!(house.gate.call(from(&LIGHT, 9)).await, Err(Refusal::Total { .. })));
+    held.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_before_total_and_before_the_deadline() {
+    let house = house(Bounds { rate_total: 1, concurrent: 1, ..Bounds::default() });
+    house.gate.call(call(&LIGHT)).await.unwrap();
+    let held = tokio::spawn(house.gate.watched.slots.clone().take(from(&HEAVY, 7), never()));
+    tokio::task::yield_now().await;
+    assert!(matches!(house.gate.call(from(&HEAVY, 7)).await, Err(Refusal::CallerBusy { .. })));
+    assert!(
+        matches!(house.gate.call(call(&HEAVY)).await, Err(Refusal::Busy { slots: 1, waited_s: 30 })),
+        "not the total, not the deadline"
+    );
+    assert_eq!(house.seen.last(), Outcome::Busy);
+    held.abort();
+    assert!(held.await.is_err());
+    assert!(matches!(house.gate.call(call(&HEAVY)).await, Err(Refusal::Total { .. })));
+}
+
+#[tokio::test]
+async fn no_secret_leaves_by_an_answer_a_refusal_or_the_cache() {
+    const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let house = house(Bounds::default());
+    let echo = || with(call(&LIGHT), &json!({"a": SECRET}));
+    let answers = [house.gate.call(echo()).await.unwrap(), house.gate.call(echo()).await.unwrap()];
+    assert_eq!(house.seen.last(), Outcome::Cached);
+    assert!(answers.iter().all(|answer| answer.text.contains("[REDACTED]") && !answer.text.contains(SECRET)), "{answers:?}");
+    let refusal = house.gate.call(with(call(&LIGHT), &json!({"wrong": SECRET}))).await.unwrap_err().to_string();
+    assert!(refusal.contains("[REDACTED]") && !refusal.contains(SECRET), "{refusal}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,7 +221,7 @@ async fn eight_light_calls_at_once_and_a_ninth_is_refused_at_once() {
     let mut held: Vec<_> = (0..8).map(|_| tokio::spawn(slots.clone().take(call(&LIGHT), never()))).collect();
     tokio::task::yield_now().await;
     let refusal = slots.clone().take(call(&LIGHT), never()).await.unwrap_err();
-    assert!(refusal.to_string().starts_with("light was not started: 8 calls are of yours already running"), "{refusal}");
+    assert!(refusal.to_string().starts_with("light was not started: you have 8 calls running already"), "{refusal}");
     assert!(slots.clone().take(from(&LIGHT, 2), counting(&Arc::default())).await.is_ok(), "another caller");
     assert!(slots.clone().take(call(&HEAVY), counting(&Arc::default())).await.is_ok(), "heavy ones are counted apart");
     held.pop().unwrap().abort();

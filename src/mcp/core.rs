@@ -33,11 +33,14 @@ pub struct Asker {
     pub request_id: Arc<str>,
 }
 
+/// `tools/list` by era (whether modern) and by what the caller may call (a bit per entry): a handful at most.
+type Lists = HashMap<(bool, u64), Arc<str>>;
+
 /// The methods over one gate.
 #[derive(Clone)]
 pub struct Core {
     gate: Gate,
-    lists: Arc<Mutex<HashMap<(bool, u64), Arc<str>>>>,
+    lists: Arc<Mutex<Lists>>,
 }
 
 impl Core {

@@ -192,8 +192,9 @@ async fn the_bound_in_bytes_holds_and_old_generations_make_room() {
         for _ in 0..3 {
             cache.clone().take(call.clone(), large()).await.unwrap();
         }
-        // Between two tidyings one bound's worth more may stand, and the last answer.
-        assert!(cache.bytes() <= bounds.cache_bytes + UNTIDIED_BYTES_MAX + 101_000, "{}", cache.bytes());
+        // What is really there, not what the cache has counted: between two tidyings a little more may stand, and the last answer.
+        let there: usize = cache.answers.as_ref().unwrap().iter().map(|(key, answer)| weight(&key, &answer)).sum();
+        assert!(there as u64 <= bounds.cache_bytes + UNTIDIED_BYTES_MAX + 101_000, "{there}");
     }
     cache.answers.as_ref().unwrap().run_pending_tasks().await;
     assert!(cache.bytes() <= bounds.cache_bytes && cache.entries() >= 30, "{} {}", cache.bytes(), cache.entries());
