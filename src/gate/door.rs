@@ -166,3 +166,158 @@ impl Door {
         BodyRules { bytes_max: self.settings.body_bytes_max, within: self.settings.body_within, legacy_streams }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::{
+        auth::token::Sources,
+        gate::{
+            BoxFuture,
+            health::Health,
+            trial::{Ends, Shows, pieces, text},
+            visit::Visit,
+        },
+    };
+
+    fn settings() -> Settings {
+        let known = Health { ok: true, version: "1", tools: 1, public: false, read_only: false };
+        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || Box::pin(std::future::ready(known)));
+        Settings {
+            bind: None,
+            port: 4986,
+            allowed_hosts: Vec::new(),
+            allowed_origins: vec!["https://app.example".to_owned()],
+            client: ClientRules::new(Some(http::HeaderName::from_static("x-real-ip")), Vec::new()),
+            endpoints: vec![Endpoint { path: "/mcp".to_owned(), legacy_streams: false }],
+            inflight_max: 10,
+            inflight_per_caller: 8,
+            slot_wait: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(30),
+            requests_per_minute: 0,
+            token: StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap(),
+            body_bytes_max: 200,
+            body_within: Duration::from_millis(50),
+            probe: Probe { known, ask },
+        }
+    }
+
+    /// What can be wrong with a request, in the order in which the door says so.
+    const FAULTS: [(&str, u16); 14] = [
+        ("framing", 400),
+        ("host", 421),
+        ("origin", 403),
+        ("path", 404),
+        ("method", 405),
+        ("places", 503),
+        ("rate", 429),
+        ("token", 401),
+        ("media type", 415),
+        ("accept", 406),
+        ("declared size", 413),
+        ("late body", 408),
+        ("syntax", 400),
+        ("envelope", 400),
+    ];
+
+    /// A request with these faults, sent to a door that is in the state that they need.
+    async fn sent(faults: &[&str]) -> Response<Body> {
+        let has = |fault: &str| faults.contains(&fault);
+        let or = |fault: &str, wrong: &'static str, right: &'static str| if has(fault) { wrong } else { right };
+        let mut set = settings();
+        set.inflight_max = if has("places") { 0 } else { 10 };
+        set.requests_per_minute = u32::from(has("rate"));
+        let mut request = Request::builder().method(or("method", "PUT", "POST")).uri(or("path", "/nothing", "/mcp"));
+        request = request.header("host", or("host", "evil.example", "localhost:4986"));
+        request = request.header("authorization", or("token", "Bearer guess", "Bearer s3cret"));
+        request = request.header("content-type", or("media type", "text/plain", "application/json"));
+        request = request.header("accept", or("accept", "text/html", "*/*"));
+        for (fault, name, value) in
+            [("framing", "transfer-encoding", "gzip"), ("origin", "origin", "null"), ("declared size", "content-length", "201")]
+        {
+            request = if has(fault) { request.header(name, value) } else { request };
+        }
+        let body = match (has("syntax"), has("envelope")) {
+            (true, _) => "{",
+            (false, true) => r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            (false, false) => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        };
+        let body = if has("late body") { pieces(&[], Ends::Never) } else { pieces(&[body], Ends::Well) };
+        let request = request.extension(Visit::new("127.0.0.1:5000".parse().unwrap())).body(body).unwrap();
+        let door = Door::new(set);
+        if has("rate") {
+            door.rate.limiter().check(&[127, 0, 0, 1].into()).unwrap();
+        }
+        door.before(Shows).oneshot(request).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_good_request_arrives_decoded_with_its_visit() {
+        let response = sent(&[]).await;
+        assert_eq!(response.status(), 200);
+        let visit: &Visit = response.extensions().get().unwrap();
+        assert_eq!(
+            (visit.caller.as_ref().unwrap().principal(), &*visit.request_id),
+            ("token", response.headers()["x-request-id"].to_str().unwrap())
+        );
+    }
+
+    #[tokio::test]
+    async fn each_step_answers_before_the_next() {
+        for (at, (fault, status)) in FAULTS.iter().enumerate() {
+            let response = sent(&[fault]).await;
+            assert_eq!(response.status(), *status, "{fault}");
+            assert!(response.headers().contains_key("x-request-id") && response.headers()["cache-control"] == "no-store");
+            let body: Value = serde_json::from_str(&text(response).await).unwrap();
+            assert_eq!((&body["jsonrpc"], body["error"]["message"].is_string()), (&json!("2.0"), true), "{fault}");
+            assert!(body["error"]["data"]["requestId"].is_string(), "{fault}");
+            if let Some((next, _)) = FAULTS.get(at + 1) {
+                assert_eq!(sent(&[fault, next]).await.status(), *status, "{fault} before {next}");
+            }
+        }
+        let all: Vec<&str> = FAULTS.iter().map(|(fault, _)| *fault).collect();
+        assert_eq!(sent(&all).await.status(), FAULTS[0].1);
+        let code = |response: Response<Body>| async move {
+            serde_json::from_str::<Value>(&text(response).await).unwrap()["error"]["code"].clone()
+        };
+        assert_eq!(
+            (code(sent(&["syntax", "envelope"]).await).await, code(sent(&["envelope"]).await).await),
+            (json!(-32700), json!(-32600))
+        );
+    }
+
+    #[tokio::test]
+    async fn health_is_behind_host_and_rate_and_before_the_token() {
+        let mut set = settings();
+        set.requests_per_minute = 2;
+        let door = Door::new(set);
+        let ask = |host: &str| {
+            let visit = Visit::new("127.0.0.1:5000".parse().unwrap());
+            let request = Request::builder().uri("/mcp/health").header("host", host).extension(visit);
+            door.before(Shows).oneshot(request.body(Body::empty()).unwrap())
+        };
+        assert_eq!(ask("evil.example").await.unwrap().status(), 421, "and it takes nothing of the rate");
+        assert_eq!(
+            (ask("localhost:4986").await.unwrap().status(), ask("localhost:4986").await.unwrap().status()),
+            (200.try_into().unwrap(), 200.try_into().unwrap())
+        );
+        assert_eq!(ask("localhost:4986").await.unwrap().status(), 429);
+    }
+
+    #[tokio::test]
+    async fn a_page_of_the_list_can_read_its_refusals() {
+        let request =
+            Request::builder().method("POST").uri("/mcp").header("host", "localhost:4986").header("origin", "https://app.example");
+        let request = request.extension(Visit::new("127.0.0.1:5000".parse().unwrap())).body(Body::empty()).unwrap();
+        let response = Door::new(settings()).before(Shows).oneshot(request).await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["access-control-allow-origin"]),
+            (401, &"https://app.example".parse().unwrap())
+        );
+    }
+}

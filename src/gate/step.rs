@@ -76,7 +76,7 @@ where
 pin_project! {
     /// The way on, or an answer given here.
     #[project = Ways]
-    #[allow(missing_docs)]
+    #[expect(missing_docs, reason = "pin-project-lite takes no doc comment on a pinned field of an enum")]
     pub enum Passage<F> {
         /// What follows answers.
         On {

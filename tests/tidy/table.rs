@@ -178,6 +178,13 @@ pub const FOREIGN: &[Foreign] = &[
         tests: true,
         reason: "compressed bytes do not leave the formats and the transcript's chunks",
     },
+    Foreign {
+        path: "governor",
+        only: &["gate::limiter"],
+        tests: true,
+        reason: "stable but old: one file knows it, so that it can be replaced",
+    },
+    Foreign { path: "subtle", only: &["auth::token"], tests: false, reason: "secrets are compared in one place" },
     Foreign { path: "statrs", only: &["stats"], tests: false, reason: "one formula, one place" },
     Foreign {
         path: "toml",

@@ -51,7 +51,9 @@ impl Envelope {
 /// # Errors
 /// [`Barred::Malformed`] with -32700 or -32600.
 pub fn read(body: &[u8]) -> Result<Envelope, Barred> {
-    let found: Found = serde_json::from_slice(body)
+    // Checked once over the whole: cheaper than by each text, and a byte that is no UTF-8 has no place outside texts either.
+    let text = std::str::from_utf8(body).map_err(|_| Fault::new(PARSE, "the body is not UTF-8").barred(None))?;
+    let found: Found = serde_json::from_str(text)
         .map_err(|error| Fault::new(PARSE, format!("the body is not valid JSON, or not in one way only: {error}")).barred(None))?;
     match found {
         Found::Batch => Err(invalid("batches are not taken: send one message a request").barred(None)),

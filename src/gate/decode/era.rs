@@ -4,8 +4,10 @@
 //! them agree with the body. An older one needs none of these headers, but one that is there must not lie: a proxy in front may route by it.
 //! Does not: choose the version that `initialize` offers (it answers with the one here), or look at `Mcp-Param-*`: no tool declares any.
 
+use std::fmt;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value, json};
 
 use super::{Fault, envelope::Envelope};
@@ -15,21 +17,30 @@ const MISMATCH: i64 = -32020;
 const UNSUPPORTED: i64 = -32022;
 const INVALID_PARAMS: i64 = -32602;
 
-const VERSION: &str = "MCP-Protocol-Version";
-const METHOD: &str = "Mcp-Method";
-const NAME: &str = "Mcp-Name";
+/// The headers: as they are looked up, and as people write them.
+const VERSION: Named = Named(HeaderName::from_static("mcp-protocol-version"), "MCP-Protocol-Version");
+const METHOD: Named = Named(HeaderName::from_static("mcp-method"), "Mcp-Method");
+const NAME: Named = Named(HeaderName::from_static("mcp-name"), "Mcp-Name");
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A requested version is given back in the error, but no more of it than a version needs.
 const ECHO_CHARS_MAX: usize = 64;
 
+struct Named(HeaderName, &'static str);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+}
+
 /// The era and version of a message.
 ///
 /// # Errors
 /// The fault to answer with.
 pub fn settle(headers: &HeaderMap, envelope: &Envelope) -> Result<(Era, &'static str), Fault> {
-    let header = single(headers, VERSION)?;
+    let header = single(headers, &VERSION)?;
     if envelope.response {
         return header.map_or(Ok(OLDEST_LEGACY), spoken).map(|version| (era(version), version));
     }
@@ -57,10 +68,10 @@ fn version(header: Option<&str>, params: &Map<String, Value>) -> Result<&'static
     let body = meta(params).and_then(|meta| meta.get(META_VERSION));
     match (header, body.and_then(Value::as_str)) {
         (Some(header), Some(body)) if header != body => {
-            Err(mismatch(VERSION, format!("the {VERSION} header and the protocolVersion in _meta differ")))
+            Err(mismatch(&VERSION, format!("the {VERSION} header and the protocolVersion in _meta differ")))
         }
         (Some(header), _) => spoken(header),
-        (None, Some(_)) => Err(mismatch(VERSION, format!("_meta has a protocolVersion, and the {VERSION} header is missing"))),
+        (None, Some(_)) => Err(mismatch(&VERSION, format!("_meta has a protocolVersion, and the {VERSION} header is missing"))),
         (None, None) => Ok(OLDEST_LEGACY),
     }
 }
@@ -99,21 +110,21 @@ fn complete(params: &Map<String, Value>) -> Result<(), Fault> {
 
 /// Whether `Mcp-Method` and `Mcp-Name` say what the body says; on a modern request they must be there.
 fn agree(headers: &HeaderMap, envelope: &Envelope, required: bool) -> Result<(), Fault> {
-    match single(headers, METHOD)? {
-        None if required => return Err(mismatch(METHOD, format!("the {METHOD} header is missing"))),
+    match single(headers, &METHOD)? {
+        None if required => return Err(mismatch(&METHOD, format!("the {METHOD} header is missing"))),
         Some(method) if method != envelope.method => {
-            return Err(mismatch(METHOD, format!("the {METHOD} header is not the method of the body")));
+            return Err(mismatch(&METHOD, format!("the {METHOD} header is not the method of the body")));
         }
         _ => {}
     }
     let Some(key) = name_key(&envelope.method) else { return Ok(()) };
     let body = envelope.params.get(key).and_then(Value::as_str);
-    match (single(headers, NAME)?, body) {
-        (None, Some(_)) if required => Err(mismatch(NAME, format!("the {NAME} header is missing; it repeats params.{key}"))),
+    match (single(headers, &NAME)?, body) {
+        (None, Some(_)) if required => Err(mismatch(&NAME, format!("the {NAME} header is missing; it repeats params.{key}"))),
         // Without a name in the body there is nothing to repeat; the endpoint says that it is missing.
         (None, _) => Ok(()),
         (Some(sent), Some(name)) if is(sent, name) => Ok(()),
-        (Some(_), _) => Err(mismatch(NAME, format!("the {NAME} header is not params.{key} of the body"))),
+        (Some(_), _) => Err(mismatch(&NAME, format!("the {NAME} header is not params.{key} of the body"))),
     }
 }
 
@@ -135,8 +146,8 @@ fn is(sent: &str, name: &str) -> bool {
 }
 
 /// The one value of a header; two would let a proxy and us read different ones.
-fn single<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Fault> {
-    let mut lines = headers.get_all(name).iter();
+fn single<'a>(headers: &'a HeaderMap, name: &Named) -> Result<Option<&'a str>, Fault> {
+    let mut lines = headers.get_all(&name.0).iter();
     let Some(line) = lines.next() else { return Ok(None) };
     if lines.next().is_some() {
         return Err(mismatch(name, format!("the {name} header stands twice")));
@@ -144,6 +155,6 @@ fn single<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a s
     line.to_str().map(Some).map_err(|_| mismatch(name, format!("the {name} header has characters that are not allowed in it")))
 }
 
-fn mismatch(header: &'static str, message: String) -> Fault {
-    Fault { code: MISMATCH, message, data: Some(json!({"header": header})) }
+fn mismatch(header: &Named, message: String) -> Fault {
+    Fault { code: MISMATCH, message, data: Some(json!({"header": header.1})) }
 }
