@@ -63,6 +63,7 @@ fn house(bounds: Bounds) -> House {
         store: store.clone(),
         refresh: Arc::new(move || {
             counted.fetch_add(1, SeqCst);
+            None
         }),
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: Limits::default(),

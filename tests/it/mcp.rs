@@ -181,7 +181,7 @@ fn the_command_line_and_the_agent_get_the_same_json() {
 #[test]
 fn a_log_written_while_serving_is_in_the_next_answer() {
     let project = Project::demo();
-    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\nwait_ms = 60000\n");
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     assert_eq!(server.call("runs_list", json!({}))["result"]["structuredContent"]["total"], 6);
     super::logs::Log::new("fresh", "t", "2026-11-29T09:00:00+00:00").all(1, "C").put(&project);
@@ -195,7 +195,7 @@ fn an_index_that_is_not_whole_is_said_in_the_answer() {
     let history = |server: &mut Server| server.call("history", json!({}))["result"]["structuredContent"]["note"].clone();
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     assert_eq!(history(&mut server), Value::Null);
-    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\nwait_ms = 60000\n");
     project.write("logs/broken.json", "{\"version\": 2, \"status\": \"success\", \"eval\": {\"task\"");
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     let note = history(&mut server);
