@@ -80,7 +80,10 @@ impl Kind {
 }
 
 /// One write. Nothing else writes.
-#[expect(clippy::large_enum_variant, reason = "one exists at a time, built and applied at once; a box would only cost an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a change is made once, moved once and never stored: a box would only be one more word to write"
+)]
 pub enum Change<'a> {
     /// A log, whole: replaces what its file or its log id held before, unless a better copy is there.
     Log(LogChange<'a>),
@@ -93,7 +96,8 @@ pub enum Change<'a> {
         /// Why.
         reason: String,
     },
-    /// Files of a source that are gone: what they held leaves the index, and a copy that stood behind takes its place at the next look.
+    /// Files of a source that are gone: what they held leaves the index, and a copy that stood behind takes its place at the next look (its
+    /// row in `files` is dropped, so that it is read again). Which files are gone, the caller knows: one imported by hand is not named here.
     Vanished {
         /// The paths.
         paths: Vec<String>,
@@ -129,7 +133,7 @@ pub struct FileStamp {
     pub mtime_ns: i64,
     /// SHA-256 of the content, hexadecimal.
     pub digest: String,
-    /// The declared source that found it; none for what was imported by hand, which stays when the file goes.
+    /// The declared source that found it; none for what was imported by hand, which stays when the file goes. The last look decides.
     pub source: Option<String>,
 }
 
@@ -158,11 +162,11 @@ pub enum FileState {
 /// What a change did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Whether anything but file stamps changed.
+    /// Whether anything but file stamps changed: rows, or what a file is known to hold. Only then does the generation rise.
     pub changed: bool,
     /// The run that a log belongs to.
     pub run_id: Option<String>,
-    /// Attempts written.
+    /// Attempts written; 0 where the file held the same before, or is a copy.
     pub attempts: u64,
     /// Their counts.
     pub counts: Counts,
@@ -177,7 +181,7 @@ pub struct Run {
     pub run_id: String,
     /// Its number in the project, from 1, never reused.
     pub number: i64,
-    /// Recorded or scratch.
+    /// Recorded where any of its logs is, else scratch.
     pub kind: Kind,
     /// From the last log of each of its tasks.
     pub status: RunStatus,
@@ -189,7 +193,7 @@ pub struct Run {
     pub completed_at: Option<Timestamp>,
     /// Of its first log.
     pub git: Option<Git>,
-    /// The group of runs.
+    /// The group of runs: that of its first log that has one.
     pub round: Option<String>,
     /// Over all its attempts that count.
     pub counts: Counts,
@@ -228,7 +232,7 @@ pub struct RunQuery {
 /// How a reference selects runs.
 #[derive(Debug, Clone)]
 pub enum Selector<'a> {
-    /// The run `n` before the newest of all, scratch included.
+    /// The run `n` before the newest of all, scratch included: one or none.
     Latest(u32),
     /// This id, exactly.
     Id(&'a str),
@@ -301,7 +305,8 @@ pub struct Streak {
     pub failing_since: Option<RunPoint>,
     /// Whether any earlier counted cell did not pass.
     pub failed_before: bool,
-    /// The first run of the unbroken row of cells with the given run's own verdict, which can be the given run.
+    /// The first run of the unbroken row of cells with the given run's own verdict, which can be the given run (and is, where that is not
+    /// counted); none where the given run has no such cell.
     pub verdict_since: Option<RunPoint>,
 }
 
@@ -377,14 +382,14 @@ pub struct Cause {
 pub struct RunEvaluation {
     /// Its number in the organization.
     pub number: i64,
-    /// What the run's log said, with the declared family and threshold in place.
+    /// What the run's newest log of it said, with the declared family and threshold in place.
     pub info: EvaluationInfo,
 }
 
 /// An arm as one run has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunArm {
-    /// Name, role (the declared one first) and factors.
+    /// The declared name, role (the declared one first) and factors, as the run's newest log of it has them.
     pub info: ArmInfo,
 }
 
@@ -477,7 +482,8 @@ pub trait Store: Send + Sync {
     /// As every read: [`Error`].
     fn attempts(&self, run: &str, query: &AttemptQuery<'_>) -> Result<Vec<AttemptRow>>;
 
-    /// The attempts that `name` may mean in one run: that key; else, for `<evaluation>#<n>`, that try of each case and arm. At most six.
+    /// The attempts that `name` may mean in one run, with their checks: that key; else, for `<evaluation>#<n>` (the id plain, or escaped as in
+    /// keys), that try of each case and arm. At most six.
     ///
     /// # Errors
     /// As every read: [`Error`].

@@ -90,6 +90,9 @@ pub struct EvaluationInfo {
     pub dataset_digest: Option<String>,
     /// A digest of what decides comparability: the scorers with their options.
     pub scorer_digest: Option<String>,
+    /// How it was run, beyond the arm: its solver plan, limits, epochs, version. Name/level pairs, as an arm's factors.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
     /// Attempts planned for it in this log; none where only what is recorded is known.
     pub planned: Option<u32>,
 }

@@ -25,7 +25,8 @@ fn without_constants(bytes: &[u8]) -> Cow<'_, [u8]> {
     if memmem::find(bytes, b"NaN").is_none() && memmem::find(bytes, b"Infinity").is_none() {
         return Cow::Borrowed(bytes);
     }
-    let mut out = Vec::with_capacity(bytes.len() + 64);
+    // Only `NaN` grows, by one byte each: room for all of them spares a copy of a long entry.
+    let mut out = Vec::with_capacity(bytes.len() + memmem::find_iter(bytes, b"NaN").count());
     let mut rest = bytes;
     while let Some(&first) = rest.first() {
         let (kept, used) = match first {

@@ -109,11 +109,10 @@ mod tests {
 
     #[test]
     fn others_wait_for_a_bounded_time() {
-        let (freshness, now) = (Freshness::new(RESCAN), Instant::now());
+        let (freshness, now) = (&Freshness::new(RESCAN), Instant::now());
         let (begun_in, begun) = mpsc::channel();
         let (end, end_out) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let freshness = &freshness;
             let looking = scope.spawn(move || {
                 freshness.look(now, Duration::ZERO, || {
                     begun_in.send(()).unwrap();

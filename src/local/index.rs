@@ -36,6 +36,9 @@ pub const DEFAULT_SOURCE: &str = "logs";
 /// A file of more bytes is refused, unless the operator says otherwise.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
 
+/// What stands between the path and the rule in a source's name.
+const RULE: &str = " (run = ";
+
 /// A run's id that is longer is a mistake; ids stand in every answer.
 const RUN_ID_BYTES_MAX: usize = 256;
 
@@ -180,7 +183,7 @@ fn source_label(path: &str, rule: &RunRule) -> String {
     let path = path.trim_end_matches('/');
     match rule {
         RunRule::RunId => path.to_owned(),
-        rule => format!("{path} (run = \"{}\")", String::from(rule.clone())),
+        rule => format!("{path}{RULE}\"{}\")", String::from(rule.clone())),
     }
 }
 
@@ -222,14 +225,16 @@ impl<'a> Pass<'a> {
             Err(error) => {
                 self.complain(path, &format!("this source of runlore.toml cannot be read: {}", reason(&error)));
                 self.unread.push(top);
-                self.hold(label);
+                self.hold(path);
             }
         }
     }
 
-    /// Keeps what `label`'s files held from being taken for gone.
-    fn hold(&mut self, label: &str) {
-        let held = self.known.values().filter(|row| row.stamp.source.as_deref() == Some(label));
+    /// Keeps what the files of the source at `path` held from being taken for gone, whatever its rule was.
+    fn hold(&mut self, path: &str) {
+        let path = path.trim_end_matches('/');
+        let of_source = |source: &str| source.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(RULE));
+        let held = self.known.values().filter(|row| row.stamp.source.as_deref().is_some_and(of_source));
         self.unread.extend(held.map(|row| self.indexer.root.join(&row.stamp.path)).collect::<Vec<_>>());
     }
 

@@ -131,10 +131,8 @@ impl State {
     /// Takes a file out; where it held a log that counted and will hold another, the copies of that log go too.
     fn take(&mut self, path: &str, new: Option<&str>) -> Option<File> {
         let file = self.files.remove(path)?;
-        if let FileState::Log(old) = &file.row.state {
-            if new != Some(old) {
-                self.files.retain(|_, other| !matches!(&other.row.state, FileState::CopyOf(winner) if winner == path));
-            }
+        if matches!(&file.row.state, FileState::Log(old) if new != Some(old)) {
+            self.files.retain(|_, other| !matches!(&other.row.state, FileState::CopyOf(winner) if winner == path));
         }
         Some(file)
     }
@@ -424,7 +422,7 @@ mod tests {
     use crate::store::contract::{Fresh, contract};
 
     fn fresh() -> Fresh {
-        Fresh { store: Box::new(Model::default()), dir: None }
+        Fresh { store: Box::new(Model::default()), _dir: None }
     }
 
     contract!(fresh);

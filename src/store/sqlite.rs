@@ -100,6 +100,21 @@ impl Sqlite {
     }
 }
 
+impl Sqlite {
+    /// Takes the texts out where the scope does not include them (decision 35).
+    fn veil(&self, rows: &mut [AttemptRow]) {
+        if self.text {
+            return;
+        }
+        for row in rows {
+            row.error = None;
+            for check in &mut row.checks {
+                (check.value, check.label, check.answer, check.reason) = (None, None, None, None);
+            }
+        }
+    }
+}
+
 impl Store for Sqlite {
     fn generation(&self) -> Result<u64> {
         self.read(names::generation)
@@ -154,18 +169,29 @@ impl Store for Sqlite {
     }
 
     fn attempts(&self, run: &str, query: &AttemptQuery<'_>) -> Result<Vec<AttemptRow>> {
-        self.read(|connection| attempts::read(connection, run, query))
+        let mut rows = self.read(|connection| attempts::read(connection, run, query))?;
+        self.veil(&mut rows);
+        Ok(rows)
     }
 
     fn find_attempts(&self, run: &str, name: &str) -> Result<Vec<AttemptRow>> {
-        self.read(|connection| attempts::find(connection, run, name))
+        let mut rows = self.read(|connection| attempts::find(connection, run, name))?;
+        self.veil(&mut rows);
+        Ok(rows)
     }
 
     fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>> {
-        self.read(|connection| attempts::causes(connection, run, evaluation_contains))
+        let mut causes = self.read(|connection| attempts::causes(connection, run, evaluation_contains))?;
+        if !self.text {
+            causes.iter_mut().for_each(|cause| cause.reason.clear());
+        }
+        Ok(causes)
     }
 
     fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {
+        if !self.text {
+            return Ok(None);
+        }
         self.read(|connection| attempts::transcript(connection, run, key, offset, limit))
     }
 }

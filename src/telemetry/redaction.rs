@@ -20,6 +20,9 @@ pub const REDACTED: &str = "[REDACTED]";
 /// An environment value shorter than this is no secret: it would take ordinary words with it.
 const ENVIRONMENT_BYTES_MIN: usize = 8;
 
+/// A secret that is gone can show another (a key inside a quoted value hid where the quote ends). The second round finds nothing as a rule.
+const ROUNDS_MAX: usize = 4;
+
 /// What makes an environment name the name of a secret.
 const SECRET_WORDS: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
 
@@ -67,13 +70,12 @@ impl Redactor {
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Known values first: a pattern that cut one in half would leave the other half unknown.
-        match rewrite(text, self.known.spans(text)) {
-            None => rewrite(text, self.patterns.spans(text)).map_or(Cow::Borrowed(text), Cow::Owned),
-            Some(without_known) => {
-                let spans = self.patterns.spans(&without_known);
-                Cow::Owned(rewrite(&without_known, spans).unwrap_or(without_known))
-            }
+        let mut text = rewrite(text, self.known.spans(text)).map_or(Cow::Borrowed(text), Cow::Owned);
+        for _ in 0..ROUNDS_MAX {
+            let Some(next) = rewrite(&text, self.patterns.spans(&text)) else { break };
+            text = Cow::Owned(next);
         }
+        text
     }
 }
 

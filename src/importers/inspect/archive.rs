@@ -78,9 +78,9 @@ impl<'a> Archive<'a> {
             return Err(Fault::TooBig);
         }
         let left = self.limits.log_bytes_max.saturating_sub(self.inflated);
-        // A hint only: a lie costs at most the cap, and no lie can make room for more than ten times what is packed.
-        let hint = entry.size().min(cap).min(entry.compressed_size().saturating_mul(16).max(4096));
-        let mut bytes = Vec::with_capacity(usize::try_from(hint).unwrap_or_default() + 1);
+        // A hint, and no more than the cap: what a lie reserves is never touched, and an honest size spares copies of a long entry.
+        let hint = entry.size().min(cap).min(left).saturating_add(1);
+        let mut bytes = Vec::with_capacity(usize::try_from(hint).unwrap_or_default());
         let damaged = |error: &dyn std::fmt::Display| Fault::Damaged(error.to_string());
         let file = entry.as_ref().with_reader(&mut self.input, ZipReadOptions::default()).map_err(|error| damaged(&error))?;
         let outcome = file.take(cap.min(left).saturating_add(1)).read_to_end(&mut bytes);

@@ -35,6 +35,9 @@ const LIMITS: [(&str, &str); 9] = [
     ("limit", "sample_limit"),
 ];
 
+/// Settings that old versions filled in themselves, and that change nothing that is measured.
+const FILLED_IN: [&str; 3] = ["max_connections", "max_retries", "timeout"];
+
 /// The arm of the log that `eval` and `plan` describe.
 pub(super) fn arm(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> ArmInfo {
     let model = text(eval.get("model")).unwrap_or(Cow::Borrowed("unknown"));
@@ -72,7 +75,7 @@ fn name(model: &str, passed: &[(String, String)]) -> String {
 /// What somebody passed, by name: task arguments, the solver, settings of generation.
 fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
     let arguments = fields(eval.get("task_args_passed").or_else(|| eval.get("task_args")));
-    let generation = fields(generation(eval, plan));
+    let generation = generation(eval, plan);
     let given = generation.0.iter().filter(|(_, raw)| raw.get() != "null");
     let mut passed: Vec<(String, String)> =
         arguments.0.iter().chain(given).map(|(name, raw)| (shown.text(name), level(name, raw, shown))).collect();
@@ -81,9 +84,14 @@ fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
     passed
 }
 
-/// Logs of 2024 have the settings of generation in the plan only.
-fn generation<'a>(eval: &Fields<'a>, plan: &Fields<'a>) -> Option<&'a RawValue> {
-    eval.get("model_generate_config").or_else(|| plan.get("config"))
+/// The settings of generation. Logs of 2024 have them in the plan only, with what nobody passed among them.
+fn generation<'a>(eval: &Fields<'a>, plan: &Fields<'a>) -> Fields<'a> {
+    if let Some(passed) = eval.get("model_generate_config") {
+        return fields(Some(passed));
+    }
+    let mut all = fields(plan.get("config"));
+    all.0.retain(|(name, _)| !FILLED_IN.contains(&name.as_ref()));
+    all
 }
 
 /// The factors that are not part of the name.
@@ -108,7 +116,7 @@ fn around(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
     if !steps.is_empty() {
         found.push(("plan".to_owned(), shown.text(&steps.join(" > "))));
     }
-    let effort = fields(generation(eval, plan)).get("reasoning_effort");
+    let effort = generation(eval, plan).get("reasoning_effort");
     found.extend(effort.map(|raw| ("effort".to_owned(), level("effort", raw, shown))));
     found.extend(eval.get("task_version").map(|raw| ("task_version".to_owned(), level("task_version", raw, shown))));
     found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));

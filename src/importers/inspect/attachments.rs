@@ -4,7 +4,13 @@
 //! through again; the bytes put into one sample are bounded.
 //! Does not: decode images.
 
-use std::{borrow::Cow, cell::Cell, collections::HashMap};
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::LazyLock,
+};
 
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -12,6 +18,7 @@ use serde_json::value::RawValue;
 use crate::importers::raw::Fields;
 
 const SCHEME: &str = "attachment://";
+static FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(SCHEME));
 const HASH_DIGITS: usize = 32;
 
 /// The attachments of one sample.
@@ -22,11 +29,19 @@ pub(super) struct Attachments<'a> {
     /// Bytes that may still be put in: one long attachment can be named by thousands of events.
     room: Cell<u64>,
     refused: Cell<bool>,
+    /// Hashes of contents, by where they stand: one attachment is compared again and again.
+    hashes: RefCell<HashMap<usize, u64>>,
 }
 
 /// A JSON string without its quotes.
 fn inside(raw: &RawValue) -> Option<&str> {
     raw.get().strip_prefix('"')?.strip_suffix('"')
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl<'a> Attachments<'a> {
@@ -53,7 +68,7 @@ impl<'a> Attachments<'a> {
         }
         let mut out: Option<String> = None;
         let mut rest = json;
-        while let Some((before, after)) = memmem::find(rest.as_bytes(), SCHEME.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
+        while let Some((before, after)) = FINDER.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
             let name = after.get(SCHEME.len()..).unwrap_or_default();
             let (taken, content) = self.find(name).map_or((0, SCHEME), |(taken, content)| (taken, content));
             let out = out.get_or_insert_with(|| String::with_capacity(json.len() + 1024));
@@ -72,16 +87,27 @@ impl<'a> Attachments<'a> {
 
     /// Decoded text with its references replaced.
     pub(super) fn in_text<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
-        if memmem::find(text.as_bytes(), SCHEME.as_bytes()).is_none() {
+        if FINDER.find(text.as_bytes()).is_none() {
             return text;
         }
         let json = serde_json::to_string(text.as_ref()).unwrap_or_default();
         serde_json::from_str(&self.in_json(&json)).map_or(text, Cow::Owned)
     }
 
+    /// A hash of a JSON string's inside that is the same whether the text stands there or is named.
+    pub(super) fn hash(&self, inside: &str) -> u64 {
+        let named = inside.strip_prefix(SCHEME).and_then(|name| self.target(name).filter(|(taken, _)| *taken == name.len()));
+        let Some((_, content)) = named else { return hash_of(inside) };
+        *self.hashes.borrow_mut().entry(content.as_ptr().addr()).or_insert_with(|| hash_of(content))
+    }
+
+    fn target(&self, name: &str) -> Option<(usize, &'a str)> {
+        self.by_hash_at(name).or_else(|| self.by_index_at(name))
+    }
+
     /// What `name` begins with the name of, and how many bytes that name takes.
     fn find(&self, name: &str) -> Option<(usize, &'a str)> {
-        let (taken, content) = self.by_hash_at(name).or_else(|| self.by_index_at(name))?;
+        let (taken, content) = self.target(name)?;
         let Some(left) = self.room.get().checked_sub(content.len() as u64) else {
             self.refused.set(true);
             return None;

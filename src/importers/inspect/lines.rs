@@ -9,6 +9,7 @@ use std::{
     borrow::Cow,
     collections::HashSet,
     hash::{DefaultHasher, Hash, Hasher},
+    sync::LazyLock,
 };
 
 use memchr::memmem;
@@ -23,6 +24,8 @@ use crate::{
 
 /// What a reader of JSON takes (serde_json's own bound): a line that is nested deeper would be kept and never read again.
 const LEVELS_MAX: usize = 127;
+/// Stands in every model event.
+static MODEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"model\""));
 /// Keys under which providers' requests hold the conversation.
 const REQUEST_LISTS: [&str; 3] = ["messages", "input", "contents"];
 
@@ -44,7 +47,7 @@ impl<'p, 'a> Lines<'p, 'a> {
 
     /// Adds a message of the final conversation.
     pub(super) fn message(&mut self, raw: &RawValue) {
-        let key = message_key(raw);
+        let key = message_key(raw, self.attachments);
         self.seen.insert(key);
         self.put(raw.get());
         self.packer.end_of_conversation();
@@ -63,7 +66,7 @@ impl<'p, 'a> Lines<'p, 'a> {
         'a: 'e,
     {
         // Most events are no model events, and are not looked into.
-        if memmem::find(raw.get().as_bytes(), b"\"model\"").is_some() {
+        if MODEL.find(raw.get().as_bytes()).is_some() {
             let event = fields(Some(raw));
             if text(event.get("event")).as_deref() == Some("model") {
                 let line = self.model_event(&event);
@@ -116,7 +119,7 @@ impl<'p, 'a> Lines<'p, 'a> {
     {
         let (mut kept, mut omitted) = self.unseen(&list(event.get("input")).0);
         let refs = list(event.get("input_refs")).0;
-        let missing = unseen_of(&mut self.messages, &mut self.seen, &refs, &mut kept, &mut omitted);
+        let missing = unseen_of(&mut self.messages, &mut self.seen, self.attachments, &refs, &mut kept, &mut omitted);
         out.text("input", &array(&kept));
         out.count("input_omitted", omitted);
         out.some("input_refs", missing);
@@ -126,7 +129,7 @@ impl<'p, 'a> Lines<'p, 'a> {
     fn unseen<'m>(&mut self, all: &[&'m RawValue]) -> (Vec<&'m RawValue>, u64) {
         let mut kept = Vec::new();
         for raw in all {
-            if self.seen.insert(message_key(raw)) {
+            if self.seen.insert(message_key(raw, self.attachments)) {
                 kept.push(*raw);
             }
         }
@@ -189,7 +192,7 @@ impl<'p, 'a> Lines<'p, 'a> {
         }
         if !refs.is_empty() {
             let mut kept = Vec::new();
-            *missing = unseen_of(&mut self.calls, &mut self.seen, &refs, &mut kept, omitted);
+            *missing = unseen_of(&mut self.calls, &mut self.seen, self.attachments, &refs, &mut kept, omitted);
             out.text(&refs_key, &array(&kept));
         }
         if out.is_empty() { raw.get().to_owned() } else { out.finish() }
@@ -200,7 +203,7 @@ impl<'p, 'a> Lines<'p, 'a> {
         let output = fields(event.get("output"));
         for choice in list(output.get("choices")).0 {
             if let Some(message) = fields(Some(choice)).get("message") {
-                let key = message_key(message);
+                let key = message_key(message, self.attachments);
                 self.seen.insert(key);
             }
         }
@@ -211,12 +214,13 @@ impl<'p, 'a> Lines<'p, 'a> {
 fn unseen_of<'e, 'a: 'e>(
     pool: &mut Pool<'a>,
     seen: &mut HashSet<u64>,
+    attachments: &Attachments<'_>,
     refs: &[&RawValue],
     kept: &mut Vec<&'e RawValue>,
     omitted: &mut u64,
 ) -> Option<String> {
     let (again, missing) = pool.expand_new(refs, |raw| {
-        if seen.insert(message_key(raw)) {
+        if seen.insert(message_key(raw, attachments)) {
             kept.push(raw);
         } else {
             *omitted += 1;
@@ -227,17 +231,32 @@ fn unseen_of<'e, 'a: 'e>(
 }
 
 /// What a message is known by: its id, else what it says.
-fn message_key(raw: &RawValue) -> u64 {
+fn message_key(raw: &RawValue, attachments: &Attachments<'_>) -> u64 {
     let json = raw.get();
     let mut hasher = DefaultHasher::new();
     // Inspect writes the id first; only other layouts are looked through.
     let first = json.strip_prefix("{\"id\":\"").and_then(|rest| rest.split_once('"')).map(|(id, _)| id).filter(|id| !id.contains('\\'));
     match first.map(Cow::Borrowed).or_else(|| read::<Fields<'_>>(Some(raw)).and_then(|message| text(message.get("id")))) {
         Some(id) => ("id", id).hash(&mut hasher),
-        // The same message is indented otherwise at another depth.
-        None => ("content", compact(json)).hash(&mut hasher),
+        None => content_key(json, attachments, &mut hasher),
     }
     hasher.finish()
+}
+
+/// Hashes JSON so that neither white space counts (a message is indented otherwise at another depth), nor whether a text stands there or is
+/// an attachment (old logs have it inline in the conversation and attached in the events).
+fn content_key(json: &str, attachments: &Attachments<'_>, hasher: &mut DefaultHasher) {
+    let mut rest = json;
+    while let Some(at) = rest.bytes().position(|byte| byte == b'"' || byte.is_ascii_whitespace()) {
+        let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        hasher.write(before.as_bytes());
+        let taken = if after.starts_with('"') { string_length(after) } else { 0 };
+        if let Some(inside) = taken.checked_sub(1).and_then(|end| after.get(1..end)) {
+            hasher.write_u64(attachments.hash(inside));
+        }
+        rest = after.get(taken..).unwrap_or_default().trim_ascii_start();
+    }
+    hasher.write(rest.as_bytes());
 }
 
 fn array(values: &[&RawValue]) -> String {
@@ -318,7 +337,9 @@ fn string_length(json: &str) -> usize {
 
 fn too_deep(line: &str) -> bool {
     // A line with few brackets cannot be deep, and counting them is quick.
-    let brackets = line.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    // Sums of bytes in small parts: the compiler makes wide instructions of them, and the two brackets differ in one bit.
+    let opening = |part: &[u8]| usize::from(part.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum::<u8>());
+    let brackets: usize = line.as_bytes().chunks(255).map(opening).sum();
     brackets > LEVELS_MAX && depth(line) > LEVELS_MAX
 }
 

@@ -16,6 +16,7 @@ use crate::{
         attempt::Attempt,
         key::case_id,
         log::{LogHeader, RunStatus},
+        outcome::Counts,
         time::Timestamp,
     },
     importers::{Item, Limits, Refused, open},
@@ -268,5 +269,28 @@ fn chunked_samples_are_their_twins() {
             let bare = |attempt: &Attempt| Attempt { transcript: Default::default(), ..attempt.clone() };
             assert_eq!(bare(ours), bare(&twin.attempts[other]));
         }
+    }
+}
+
+#[test]
+fn outcomes_are_counted_by_the_deciding_scorer() {
+    // passed, failed, infra, unscored, missing
+    for (file, expected) in [
+        ("agent_tools_message_limit.eval", [1, 2, 0, 0, 0]),
+        ("agent_tools_tool_exception.eval", [1, 1, 1, 0, 0]),
+        ("basic_epochs.eval", [10, 5, 0, 0, 0]),
+        ("cancelled_sigint.eval", [4, 0, 0, 0, 4]),
+        ("infra_error_all_samples.eval", [0, 0, 2, 0, 0]),
+        ("no_score.eval", [0, 0, 0, 15, 0]),
+        ("sample_errors.eval", [6, 0, 2, 0, 0]),
+        ("score_types.eval", [4, 6, 0, 0, 0]),
+        ("deflate_score_types.eval", [4, 6, 0, 0, 0]),
+        ("scorer_error.eval", [2, 0, 1, 0, 0]),
+        ("time_limit.eval", [0, 1, 0, 0, 0]),
+        ("token_limit.eval", [0, 2, 0, 0, 0]),
+    ] {
+        let whole = import(std::fs::read(folder("generated/inspect").join(file)).unwrap()).unwrap();
+        let counts = Counts::of(whole.attempts.iter().map(|attempt| attempt.outcome));
+        assert_eq!([counts.passed, counts.failed, counts.infra, counts.unscored, counts.missing], expected, "{file}");
     }
 }

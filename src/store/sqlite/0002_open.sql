@@ -5,9 +5,9 @@ CREATE VIEW runs AS SELECT
     r.run_id, r.number, CASE r.kind WHEN 0 THEN 'recorded' ELSE 'scratch' END AS kind,
     CASE r.status WHEN 0 THEN 'pending' WHEN 1 THEN 'running' WHEN 2 THEN 'waiting' WHEN 3 THEN 'completed' WHEN 4 THEN 'failed' ELSE 'cancelled' END
         AS status,
-    strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at,
-    strftime('%Y-%m-%dT%H:%M:%fZ', r.started_at / 1000.0, 'unixepoch') AS started_at,
-    strftime('%Y-%m-%dT%H:%M:%fZ', r.completed_at / 1000.0, 'unixepoch') AS completed_at,
+    strftime(iif(r.created_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), r.created_at / 1000.0, 'unixepoch') AS created_at,
+    strftime(iif(r.started_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), r.started_at / 1000.0, 'unixepoch') AS started_at,
+    strftime(iif(r.completed_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), r.completed_at / 1000.0, 'unixepoch') AS completed_at,
     r.completed_at - r.started_at AS duration_ms,
     r.sha AS git_sha, r.branch AS git_branch, r.dirty AS git_dirty, r.round,
     r.passed, r.failed, r.infra, r.unscored, r.missing, r.passed + r.failed AS n,
@@ -42,7 +42,7 @@ CREATE VIEW attempts AS SELECT
     r.run_id, a.key AS attempt, e.id AS evaluation, c.id AS case_id, m.name AS arm, a.n,
     CASE a.outcome WHEN 0 THEN 'pass' WHEN 1 THEN 'fail' WHEN 2 THEN 'infra_error' WHEN 3 THEN 'unscored' ELSE 'cancelled' END AS outcome,
     a.score, a.epoch, a.input_tokens, a.output_tokens, a.total_tokens, a.cache_read_tokens, a.cache_write_tokens, a.reasoning_tokens,
-    a.cost_usd, a.duration_ms, a.working_ms, strftime('%Y-%m-%dT%H:%M:%fZ', a.started_at / 1000.0, 'unixepoch') AS started_at,
+    a.cost_usd, a.duration_ms, a.working_ms, strftime(iif(a.started_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), a.started_at / 1000.0, 'unixepoch') AS started_at,
     a.retries, a.limit_hit AS "limit", s.signature, a.lines AS transcript_lines, a.error,
     (SELECT o.output FROM outputs_m o WHERE o.attempt_no = a.attempt_no) AS output
 FROM attempts_m a JOIN runs_m r ON r.run_no = a.run_no JOIN evaluations_m e ON e.eval_no = a.eval_no JOIN cases_m c ON c.case_no = a.case_no
@@ -60,11 +60,11 @@ CREATE VIEW cells AS SELECT
     c.run_id, e.id AS evaluation, m.name AS arm,
     CASE c.verdict WHEN 0 THEN 'pass' WHEN 1 THEN 'fail' WHEN 2 THEN 'mixed' WHEN 3 THEN 'infra_error' ELSE 'unscored' END AS verdict,
     c.passed, c.failed, c.infra, c.unscored, c.missing, c.passed + c.failed AS n, CAST(c.passed AS REAL) / nullif(c.passed + c.failed, 0) AS rate,
-    c.threshold, strftime('%Y-%m-%dT%H:%M:%fZ', c.created_at / 1000.0, 'unixepoch') AS created_at
+    c.threshold, strftime(iif(c.created_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), c.created_at / 1000.0, 'unixepoch') AS created_at
 FROM cells_m c JOIN evaluations_m e ON e.eval_no = c.eval_no JOIN arms_m m ON m.arm_no = c.arm_no;
 
 CREATE VIEW rounds AS SELECT
-    round, count(*) AS runs, strftime('%Y-%m-%dT%H:%M:%fZ', min(created_at) / 1000.0, 'unixepoch') AS created_at,
+    round, count(*) AS runs, strftime(iif(min(created_at) % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), min(created_at) / 1000.0, 'unixepoch') AS created_at,
     sum(passed) AS passed, sum(failed) AS failed, sum(infra) AS infra, sum(unscored) AS unscored, sum(missing) AS missing
 FROM runs_m WHERE round IS NOT NULL GROUP BY round;
 
@@ -73,7 +73,7 @@ CREATE TABLE baselines_m (
     run_no INTEGER NOT NULL, eval_no INTEGER, accepted_at INTEGER NOT NULL, accepted_by TEXT, note TEXT, replaces_run_no INTEGER
 );
 CREATE VIEW baselines AS SELECT
-    r.run_id, e.id AS evaluation, strftime('%Y-%m-%dT%H:%M:%fZ', b.accepted_at / 1000.0, 'unixepoch') AS accepted_at, b.accepted_by, b.note,
+    r.run_id, e.id AS evaluation, strftime(iif(b.accepted_at % 1000, '%Y-%m-%dT%H:%M:%fZ', '%Y-%m-%dT%H:%M:%SZ'), b.accepted_at / 1000.0, 'unixepoch') AS accepted_at, b.accepted_by, b.note,
     (SELECT o.run_id FROM runs_m o WHERE o.run_no = b.replaces_run_no) AS replaces
 FROM baselines_m b JOIN runs_m r ON r.run_no = b.run_no LEFT JOIN evaluations_m e ON e.eval_no = b.eval_no;
 

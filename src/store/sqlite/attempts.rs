@@ -167,11 +167,11 @@ pub(super) fn find(connection: &Connection, run: &str, name: &str) -> Result<Vec
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(Vec::new()) };
     let mut reader = Reader::new(connection, true);
     reader.add(run_no, "a.key = ?2", &[&name])?;
-    if reader.out.is_empty() {
-        if let Some((id, n)) = name.rsplit_once('#').and_then(|(id, n)| Some((id, n.parse::<u32>().ok()?))) {
-            for eval_no in of_name(connection, run_no, id)? {
-                reader.add(run_no, "a.eval_no = ?2 AND a.n = ?3", &[&eval_no, &n])?;
-            }
+    // `+1` and `01` parse too, and are no number of an attempt.
+    let short = name.rsplit_once('#').and_then(|(id, text)| text.parse::<u32>().ok().filter(|n| n.to_string() == text).map(|n| (id, n)));
+    if let (true, Some((id, n))) = (reader.out.is_empty(), short) {
+        for eval_no in of_name(connection, run_no, id)? {
+            reader.add(run_no, "a.eval_no = ?2 AND a.n = ?3", &[&eval_no, &n])?;
         }
     }
     let mut out = reader.in_order();

@@ -110,19 +110,26 @@ fn recognise(connection: &Connection) -> Result<()> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<()> {
-    if version(connection)? >= KNOWN {
-        return Ok(());
-    }
+    if version(connection)? >= KNOWN { Ok(()) } else { migrate_to(connection, KNOWN) }
+}
+
+fn migrate_to(connection: &mut Connection, to: i64) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been first while this one waited for the lock.
     let from = version(&transaction)?;
-    for (number, step) in (1_i64..).zip(MIGRATIONS).filter(|(number, _)| *number > from) {
+    for (number, step) in (1_i64..).zip(MIGRATIONS).filter(|(number, _)| *number > from && *number <= to) {
         transaction.execute_batch(step)?;
         transaction.pragma_update(None, "user_version", number)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// A file as an older version left it.
+#[cfg(test)]
+pub(super) fn create_at(path: &Path, version: i64) -> Result<()> {
+    migrate_to(&mut Connection::open(path)?, version)
 }
 
 /// Repeats `attempt` while the file is busy: the switch to WAL and recovery report "busy" without waiting.

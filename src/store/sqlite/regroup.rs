@@ -47,11 +47,11 @@ impl Touched {
         }
     }
 
-    /// All that a log has, in the run that it is in.
+    /// All that a log has a say in, in the run that it is in.
     pub(super) fn log(&mut self, connection: &Connection, log_no: i64) -> Result<()> {
         let run_no = connection.prepare_cached("SELECT run_no FROM logs_m WHERE log_no = ?1")?.query_row([log_no], |row| row.get(0))?;
         self.run(run_no);
-        let mut statement = connection.prepare_cached("SELECT eval_no FROM log_evaluations_m WHERE log_no = ?1")?;
+        let mut statement = connection.prepare_cached(EVALUATIONS_OF_TASK)?;
         let mut rows = statement.query([log_no])?;
         while let Some(row) = rows.next()? {
             self.cell(run_no, row.get(0)?);
@@ -59,6 +59,11 @@ impl Touched {
         Ok(())
     }
 }
+
+/// The evaluations of a log and of its siblings: which log is its task's last decides what is planned, whichever evaluations that one has.
+const EVALUATIONS_OF_TASK: &str = "SELECT eval_no FROM log_evaluations_m WHERE log_no = ?1
+    UNION SELECT le.eval_no FROM logs_m own JOIN logs_m l ON l.task_id = own.task_id AND l.run_no = own.run_no
+        JOIN log_evaluations_m le ON le.log_no = l.log_no WHERE own.log_no = ?1";
 
 struct Placed {
     log_no: i64,
@@ -119,7 +124,12 @@ fn give_run_no(connection: &Connection, run_id: &str) -> Result<i64> {
     Ok(connection.last_insert_rowid())
 }
 
-const REMOVE: [&str; 7] = [
+const REMOVE: [&str; 8] = [
+    // A case's texts go with the log that they are of, unless another copy of it is there: what was deleted must not be read. An older log's
+    // text of the case is not brought back.
+    "UPDATE cases_m SET input = NULL, target = NULL, text_at = NULL, text_log = NULL
+     WHERE case_no IN (SELECT case_no FROM attempts_m WHERE log_no = ?1) AND text_log = (SELECT log_id FROM logs_m WHERE log_no = ?1)
+         AND NOT EXISTS (SELECT 1 FROM logs_m other WHERE other.log_id = text_log AND other.log_no <> ?1)",
     "DELETE FROM checks_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM outputs_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM transcripts_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",

@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, Input, MatchKind, Span as Window, packed};
 
 use super::{
     REDACTED,
-    text::{Span, begins_word, byte, goes_on, is_unicode_escape, run, run_back, run_with_slashes},
+    text::{Span, begins_word, byte, goes_on, is_unicode_escape, run, run_back, run_with_escapes},
 };
 
 /// A shape that begins with, or holds, a literal.
@@ -35,7 +35,7 @@ enum Shape {
 }
 
 /// The literals; what is `bear` here is searched in every mixture of cases.
-const LITERALS: [(&str, Shape); 26] = [
+const LITERALS: [(&str, Shape); 25] = [
     ("sk-", Shape::Sk),
     ("ghp_", Shape::Word(20)),
     ("gho_", Shape::Word(20)),
@@ -51,7 +51,6 @@ const LITERALS: [(&str, Shape); 26] = [
     ("xoxa-", Shape::Dashed(10)),
     ("xoxb-", Shape::Dashed(10)),
     ("xoxe-", Shape::Dashed(10)),
-    ("xoxo-", Shape::Dashed(10)),
     ("xoxp-", Shape::Dashed(10)),
     ("xoxr-", Shape::Dashed(10)),
     ("xoxs-", Shape::Dashed(10)),
@@ -105,6 +104,7 @@ impl Patterns {
         let mut at = 0;
         while let Some((hit, pattern)) = self.next(scan.bytes, at) {
             let found = self.literals.get(pattern).and_then(|(literal, shape)| scan.secret(hit, literal.len(), *shape));
+            let found = found.map(|range| with_key(scan.bytes, range));
             // From the byte after a hit that was none: "sk-----BEGIN" holds two literals.
             at = found.as_ref().map_or(hit + 1, |range| range.end);
             if let Some(Range { start, end }) = found {
@@ -228,7 +228,7 @@ impl Scan<'_> {
             return None;
         }
         let start = run(self.bytes, hit + 6, |byte| byte == b' ' || byte == b'\t');
-        let end = run_with_slashes(self.bytes, start, |byte| is_base64url(byte) || b".~+/=".contains(&byte));
+        let end = run_with_escapes(self.bytes, start, |byte| is_base64url(byte) || b".~+/=".contains(&byte));
         // A sentence's full stop is not the token's.
         let stops = self.slice(start..end).iter().rev().take_while(|byte| **byte == b'.').count();
         let token = self.slice(start..end - stops);
@@ -268,9 +268,20 @@ fn name_value(bytes: &[u8], hit: usize, body: usize) -> Option<Range<usize>> {
         return None;
     }
     let start = value_start(bytes, name_end + 1);
-    let end = run_with_slashes(bytes, start, |byte| byte > b' ' && byte != 0x7f && !b"\"'`\\".contains(&byte));
+    let end = quoted_end(bytes, name_end + 1, start).unwrap_or_else(|| run_with_escapes(bytes, start, of_value));
     let (name, value) = (bytes.get(name_start..name_end)?, bytes.get(start..end)?);
     (!is_harmless(name, value)).then_some(start..end)
+}
+
+fn of_value(byte: u8) -> bool {
+    byte > b' ' && byte != 0x7f && !b"\"'`\\".contains(&byte)
+}
+
+/// Where a value ends that began with a quote and has spaces: at the same quote, on the same line.
+fn quoted_end(bytes: &[u8], before: usize, start: usize) -> Option<usize> {
+    let opening = bytes.get(before..start).filter(|opening| !opening.is_empty())?;
+    let end = run_with_escapes(bytes, start, |byte| byte == b' ' || of_value(byte));
+    goes_on(bytes, end, opening).then_some(end)
 }
 
 /// Where the value begins: after an opening quote, which a JSON string's closing quote must not be taken for.
@@ -291,7 +302,8 @@ fn value_start(bytes: &[u8], at: usize) -> usize {
     if opens { slashes_end + 1 } else { at }
 }
 
-/// Whether the value of a name is plainly no secret: nothing, a comparison, a switch, a count of tokens, or already redacted.
+/// Whether the value of a name is plainly no secret: nothing, one character, a comparison, a switch, a count of tokens, the `KEY=VALUE` of a
+/// help text, or already redacted.
 fn is_harmless(name: &[u8], value: &[u8]) -> bool {
     const SWITCHES: [&[u8]; 10] = [b"true", b"false", b"none", b"null", b"nil", b"yes", b"no", b"on", b"off", b"undefined"];
     let count = value.len() <= 7 && value.iter().all(u8::is_ascii_digit);
@@ -301,7 +313,18 @@ fn is_harmless(name: &[u8], value: &[u8]) -> bool {
         || value.starts_with(b"=")
         || value == REDACTED.as_bytes()
         || SWITCHES.iter().any(|switch| value.eq_ignore_ascii_case(switch))
-        || (count && (counted || value.len() == 1))
+        || value.len() == 1
+        || (count && counted)
+        || (name == b"KEY" && value.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"val")))
+}
+
+/// The range with all of a private key that begins in it: a key is the one secret with spaces, which end every other (`PRIVATE_KEY=-----BEGIN ...`).
+fn with_key(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    const BEGIN: &[u8] = b"-----BEGIN";
+    let key = bytes.get(range.clone()).and_then(|found| memchr::memmem::find(found, BEGIN));
+    let key = key.map(|at| range.start + at).filter(|at| goes_on(bytes, at + BEGIN.len(), b" "));
+    let end = key.and_then(|at| pem(bytes, at, at + BEGIN.len() + 1)).map_or(range.end, |key| key.end);
+    range.start..end.max(range.end)
 }
 
 /// A private key from its first line to its last, or to where it was cut off.

@@ -31,7 +31,8 @@ fn every_shape_is_replaced() {
         ("bearer a1b2c3d4. Then", "bearer [REDACTED]. Then"),
         ("MCP_API_KEY=hunter2 x", "MCP_API_KEY=[REDACTED] x"),
         ("DB_PASSWORD='hunter2'", "DB_PASSWORD='[REDACTED]'"),
-        ("export GITHUB_TOKEN=\"a b\"", "export GITHUB_TOKEN=\"[REDACTED] b\""),
+        ("export GITHUB_TOKEN=\"a b\" c", "export GITHUB_TOKEN=\"[REDACTED]\" c"),
+        ("PASSWORD='correct horse", "PASSWORD='[REDACTED] horse"),
         ("MY_SECRET_2=x/y+z==\nnext", "MY_SECRET_2=[REDACTED]\nnext"),
         ("API_KEY=sk-1234567890abcdef", "API_KEY=[REDACTED]"),
         ("sk-----BEGIN RSA PRIVATE KEY-----AAAABBBBCCCCDDDDEEEE-----END RSA PRIVATE KEY-----", "sk[REDACTED]"),
@@ -47,9 +48,9 @@ fn ordinary_text_survives_uncopied() {
         "sk-learn-contrib-random-forest-model",
         "max_tokens=1000 MAX_TOKENS=4096 TOKENIZERS_PARALLELISM=false",
         "{\"key\": 3, \"token\": \"x\", \"KEY\": \"v\"}",
-        "sorted(a, key=len) KEY==x API_KEY= PASSWORD=[REDACTED]",
+        "-D <KEY=VALUE> KEY=value ACCESSKEY=\"P\" sorted(a, key=len) KEY==x API_KEY= PASSWORD=[REDACTED]",
         "Bearer of bad news; the bearer authentication scheme; a bearer token-based flow. bear bearing",
-        "xoxo-love eyJ eyJournal AKIA hf_model ghp_ github_pat_",
+        "xoxo-love-you-2024 eyJ eyJournal AKIA hf_model ghp_ github_pat_",
         "-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\n-----END CERTIFICATE-----",
         "the header -----BEGIN RSA PRIVATE KEY----- begins a key",
         "",
@@ -69,11 +70,13 @@ fn json_escapes_are_seen_through_and_left_whole() {
         (r#"{"a":"x\nsk-1234567890abcdef\n"}"#, r#"{"a":"x\n[REDACTED]\n"}"#),
         (r#"{"a":"\u00e9sk-1234567890abcdef"}"#, r#"{"a":"\u00e9[REDACTED]"}"#),
         (r#"{"a":"API_KEY=abc\ndef"}"#, r#"{"a":"API_KEY=[REDACTED]\ndef"}"#),
+        (r#"{"a":"API_KEY=\"a b c\" x"}"#, r#"{"a":"API_KEY=\"[REDACTED]\" x"}"#),
         (r#"{"a":"API_KEY=\"abc\" x"}"#, r#"{"a":"API_KEY=\"[REDACTED]\" x"}"#),
         (r#"{"a":"{\"b\":\"API_KEY=\\\"abc\\\" x\"}"}"#, r#"{"a":"{\"b\":\"API_KEY=\\\"[REDACTED]\\\" x\"}"}"#),
         (r#"{"API_KEY=":"x","b":1}"#, r#"{"API_KEY=":"x","b":1}"#),
         (r#"["API_KEY="]"#, r#"["API_KEY="]"#),
         (r#"["API_KEY=\\","x"]"#, r#"["API_KEY=\\","x"]"#),
+        (r#"{"a":"API_KEY=ab\u0026cd\u0022 x"}"#, r#"{"a":"API_KEY=[REDACTED]\u0022 x"}"#),
         (r#"{"a":"Bearer ab\/cd1234"}"#, r#"{"a":"Bearer [REDACTED]"}"#),
     ] {
         assert_eq!(patterns(text), expected, "{text}");
@@ -82,6 +85,20 @@ fn json_escapes_are_seen_through_and_left_whole() {
     assert_eq!(patterns(&once), r#"{"a":"[REDACTED]","b":1}"#);
     let twice = json!({ "a": once }).to_string();
     assert_eq!(patterns(&twice), r#"{"a":"{\"a\":\"[REDACTED]\",\"b\":1}"}"#);
+}
+
+#[test]
+fn a_private_key_is_whole_wherever_it_stands() {
+    let key = PEM.replace('\n', "\\n");
+    for (text, expected) in [
+        (format!("PRIVATE_KEY={PEM} x"), "PRIVATE_KEY=[REDACTED]\n\n\n x"),
+        (format!("PRIVATE_KEY=\"{key}\" x"), "PRIVATE_KEY=\"[REDACTED]\" x"),
+        (json!({ "a": format!("PRIVATE_KEY='{PEM}'") }).to_string(), "{\"a\":\"PRIVATE_KEY='[REDACTED]'\"}"),
+        (format!("Authorization: Bearer {key}"), "Authorization: Bearer [REDACTED]"),
+        (format!("sk-1234567890abcdef{key}"), "[REDACTED]"),
+    ] {
+        assert_eq!(patterns(&text), expected, "{text}");
+    }
 }
 
 #[test]
@@ -152,7 +169,7 @@ fn hostile_text_takes_linear_time() {
         "xoxb-",
         "-----BEGIN PRIVATE KEY-----a ",
     ] {
-        let text = piece.repeat(1 << 20 >> 2);
+        let text = piece.repeat((1 << 18) / piece.len());
         let _ = patterns(&text);
     }
 }
@@ -210,7 +227,7 @@ fn filler() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn no_secret_survives_in_json(secret in secret(), before in filler(), after in filler(), nested in any::<bool>()) {
@@ -230,10 +247,14 @@ proptest! {
         let redacted = redactor.redact(&text).into_owned();
         let parsed = serde_json::from_str::<Value>(&redacted);
         // A value with a bare quote is looked for in plain text too, and JSON's own quotes can stand so: `":"` is no secret that exists.
-        prop_assume!(!value.contains('"') || parsed.is_ok());
+        if value.contains('"') && parsed.is_err() {
+            return Ok(());
+        }
         prop_assert!(parsed.is_ok(), "{redacted}");
         let value = value.trim();
-        prop_assume!(value.len() >= 6 && !value.bytes().all(|byte| byte.is_ascii_digit()) && !REDACTED.contains(value));
+        if value.len() < 6 || value.bytes().all(|byte| byte.is_ascii_digit()) || REDACTED.contains(value) {
+            return Ok(());
+        }
         let shown = parsed.unwrap();
         let shown = if nested { shown["arguments"].as_str().unwrap().to_owned() } else { shown.to_string() };
         let escaped = json!(value).to_string();

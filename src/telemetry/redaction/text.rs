@@ -32,13 +32,23 @@ pub fn run(bytes: &[u8], from: usize, takes: impl Fn(u8) -> bool) -> usize {
     from + rest.iter().position(|byte| !takes(*byte)).unwrap_or(rest.len())
 }
 
-/// As [`run`], and an escaped slash (`\/`) counts as the slash that it means.
-pub fn run_with_slashes(bytes: &[u8], from: usize, takes: impl Fn(u8) -> bool) -> usize {
+/// As [`run`], and an escaped character that is no white space, quote or backslash counts as taken: `\/`, and `\u0026` as some writers
+/// escape `&`, `<`, `>` and `+`.
+pub fn run_with_escapes(bytes: &[u8], from: usize, takes: impl Fn(u8) -> bool) -> usize {
     let mut end = run(bytes, from, &takes);
-    while goes_on(bytes, end, b"\\/") {
-        end = run(bytes, end + 2, &takes);
+    while let Some(length) = taken_escape(bytes, end) {
+        end = run(bytes, end + length, &takes);
     }
     end
+}
+
+fn taken_escape(bytes: &[u8], at: usize) -> Option<usize> {
+    if goes_on(bytes, at, b"\\/") {
+        return Some(2);
+    }
+    let digits = bytes.get(at + 4..at + 6).filter(|_| goes_on(bytes, at, b"\\u00"))?;
+    let code = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (code.is_ascii_graphic() && !b"\"'`\\".contains(&code)).then_some(6)
 }
 
 /// The start of the run of bytes before `to` that `takes` takes, at most `max` long.

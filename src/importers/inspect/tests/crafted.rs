@@ -188,6 +188,16 @@ fn a_model_event_keeps_what_no_line_has_yet() {
 }
 
 #[test]
+fn a_message_without_an_id_is_known_whether_its_text_is_attached_or_not() {
+    let hash = "0123456789abcdef0123456789abcdef";
+    let said = |content: &str| json!({"role": "user", "content": content});
+    let event = json!({"event": "model", "input": [said(&format!("attachment://{hash}")), said("new")], "output": {}});
+    let sample = json!({"id": 1, "epoch": 1, "messages": [said("long text")], "events": [event], "attachments": {hash: "long text"}});
+    let lines = values(&import(log(&[sample])).unwrap(), 0);
+    assert_eq!((&lines[1]["input"], &lines[1]["input_omitted"]), (&json!([said("new")]), &json!(1)));
+}
+
+#[test]
 fn references_into_the_pools_are_resolved_and_those_without_a_target_stay() {
     let call =
         json!({"request": {"model": "x", "temperature": 0}, "response": {"ok": true}, "call_refs": [[0, 2]], "call_key": "messages"});

@@ -1,0 +1,100 @@
+//! What a read costs, in steps of SQLite's virtual machine: exact, and the same on every machine.
+//!
+//! Promises: a read that asks for few runs costs the same however many are stored.
+//! Does not: measure time (`tests/bench` does).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::*;
+use crate::{
+    auth::Caller,
+    domain::{outcome::Outcome, time::Timestamp},
+    store::{
+        Pick,
+        contract::{attempt, evaluation, log},
+    },
+};
+
+const EVALUATIONS: usize = 6;
+
+/// A store of `runs` runs, each of a few evaluations; every fifth attempt fails.
+fn history(path: &Path, runs: i64) -> Sqlite {
+    let store = Sqlite::open(path, &Caller::local().local_scope(), &Options::default()).unwrap();
+    for at in 0..runs {
+        let mut log = log(&format!("{at:04}"), at);
+        log.header.evaluations = (0..EVALUATIONS).map(|number| evaluation(&format!("e{number}"))).collect();
+        for number in 0..EVALUATIONS {
+            let outcome = if (at + number as i64) % 5 == 0 { Outcome::Fail } else { Outcome::Pass };
+            log = log.with([crate::domain::attempt::Attempt { evaluation: format!("e{number}"), ..attempt("1", outcome) }]);
+        }
+        log.put(&store).unwrap();
+    }
+    store
+}
+
+fn steps<T>(store: &Sqlite, look: impl FnOnce(&Connection) -> Result<T>) -> u64 {
+    let counted = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&counted);
+    let mut connection = connect::reader(&store.path, false, &store.options).unwrap();
+    let counter = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    connection.progress_handler(1, Some(counter)).unwrap();
+    look(&connection).unwrap();
+    counted.load(Ordering::Relaxed)
+}
+
+/// The reads that few runs are enough for, in the middle of the history.
+fn costs(store: &Sqlite, runs: i64) -> Vec<(&'static str, u64)> {
+    let middle = runs / 2;
+    let id = |at: i64| format!("R{at:04}");
+    let point = RunPoint { run_id: id(middle), created_at: Timestamp::from_millis(middle * 1000) };
+    let key = |case: Option<&str>| CellKey { evaluation: "e1".into(), case: case.map(str::to_owned), arm: "m".into() };
+    let (at_evaluation, at_case) = ([key(None)], [key(Some("1"))]);
+    let points = PointQuery {
+        evaluation_contains: None,
+        keys: None,
+        grain: Grain::Evaluation,
+        counted: true,
+        statuses: &[crate::domain::log::RunStatus::Completed],
+        pick: Pick::NewestUpTo(point.created_at),
+    };
+    let few = CellQuery { runs: (middle..middle + 4).map(id).collect(), ..CellQuery::default() };
+    let run = id(middle);
+    vec![
+        ("cells", steps(store, |connection| cells::read(connection, &few))),
+        ("case cells", steps(store, |connection| cells::read(connection, &CellQuery { grain: Grain::Case, ..few.clone() }))),
+        ("points", steps(store, |connection| series::points(connection, &points))),
+        (
+            "points of keys",
+            steps(store, |connection| series::points(connection, &PointQuery { keys: Some(&at_evaluation), ..points.clone() })),
+        ),
+        ("streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Evaluation, &at_evaluation))),
+        ("case streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Case, &at_case))),
+        (
+            "attempts",
+            steps(store, |connection| attempts::read(connection, &run, &AttemptQuery { checks: true, ..AttemptQuery::default() })),
+        ),
+        ("an attempt", steps(store, |connection| attempts::find(connection, &run, "e1/1#1"))),
+        ("causes", steps(store, |connection| attempts::causes(connection, &run, None))),
+        ("latest", steps(store, |connection| runs::select(connection, &Selector::Latest(0), 1))),
+        ("a run", steps(store, |connection| runs::select(connection, &Selector::Id(&run), 1))),
+        ("arms", steps(store, |connection| runs::arms(connection, &few.runs))),
+        ("evaluations", steps(store, |connection| runs::evaluations(connection, &run))),
+    ]
+}
+
+#[test]
+fn a_read_costs_what_it_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let (few, many) = (10, 100);
+    let (small, large) = (history(&dir.path().join("small.db"), few), history(&dir.path().join("large.db"), many));
+    for ((name, before), (_, after)) in costs(&small, few).into_iter().zip(costs(&large, many)) {
+        // Ten times the runs; a little is left for the middle falling on another outcome.
+        assert!(before > 0 && after * 2 < before * 3, "{name}: {before} steps grew to {after}");
+    }
+}
