@@ -3,6 +3,8 @@
 //! Promises: a line never contains a line break; lines are redacted before they are packed; memory is bounded by one chunk.
 //! Does not: know what a line says, or where chunks are kept.
 
+use std::cell::RefCell;
+
 use crate::telemetry::redaction::Redactor;
 
 /// A chunk is closed once its lines take this much: a page of 200 lines reads one or two, and one chunk is quick to inflate.
@@ -89,14 +91,31 @@ impl<'a> Packer<'a> {
             return;
         }
         let text = self.redactor.redact(&self.open);
-        // Compressing memory to memory fails only when memory is short; the lines are then kept as a stored frame's place would be: absent.
-        let data = zstd::bulk::compress(text.as_bytes(), LEVEL).unwrap_or_default();
+        let data = compress(text.as_bytes());
         self.packed.bytes += text.len() as u64;
         self.packed.chunks.push(Chunk { first_line: self.packed.lines, lines: self.open_lines, data });
         self.packed.lines += u64::from(self.open_lines);
         self.open.clear();
         self.open_lines = 0;
     }
+}
+
+thread_local! {
+    /// Making a compressor costs as much as compressing a small chunk, and an import makes thousands of chunks.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// `bytes` as one frame. Memory to memory fails only when memory is short; the chunk is then damaged, and says so when it is read.
+fn compress(bytes: &[u8]) -> Vec<u8> {
+    COMPRESSOR
+        .with_borrow_mut(|held| {
+            let compressor = match held {
+                Some(compressor) => compressor,
+                None => held.insert(zstd::bulk::Compressor::new(LEVEL).ok()?),
+            };
+            compressor.compress(bytes).ok()
+        })
+        .unwrap_or_default()
 }
 
 impl Chunk {

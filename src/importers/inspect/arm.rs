@@ -110,17 +110,32 @@ fn around(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
             models.into_iter().filter_map(|one| text(Some(one)).or_else(|| text(fields(Some(one)).get("model")))).collect();
         found.push((format!("role.{}", shown.text(role)), shown.text(&models.join(" "))));
     }
-    let config = fields(eval.get("config"));
-    found.extend(LIMITS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), level(key, config.get(key)?, shown)))));
-    let steps: Vec<Cow<'_, str>> = list(plan.get("steps")).0.iter().filter_map(|step| text(fields(Some(step)).get("solver"))).collect();
-    if !steps.is_empty() {
-        found.push(("plan".to_owned(), shown.text(&steps.join(" > "))));
-    }
     let effort = generation(eval, plan).get("reasoning_effort");
     found.extend(effort.map(|raw| ("effort".to_owned(), level("effort", raw, shown))));
-    found.extend(eval.get("task_version").map(|raw| ("task_version".to_owned(), level("task_version", raw, shown))));
-    found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));
     found
+}
+
+/// How the task was run, beyond the arm: logs of one run and arm differ in these, so they belong to the evaluation.
+pub(super) fn settings(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> BTreeMap<String, String> {
+    let config = fields(eval.get("config"));
+    let mut found: BTreeMap<String, String> =
+        LIMITS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), level(key, config.get(key)?, shown)))).collect();
+    found.extend(solvers(plan, shown).map(|plan| ("plan".to_owned(), plan)));
+    found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));
+    found.into_iter().map(|(name, level)| (name, shorten(&level, LEVEL_BYTES_MAX))).collect()
+}
+
+/// The solvers in their order, and a digest of their parameters: a changed system prompt is seen, and not told.
+fn solvers(plan: &Fields<'_>, shown: &Shown<'_>) -> Option<String> {
+    let steps: Vec<Fields<'_>> = list(plan.get("steps")).0.iter().map(|step| fields(Some(step))).collect();
+    let names: Vec<Cow<'_, str>> = steps.iter().filter_map(|step| text(step.get("solver"))).collect();
+    let parameters: Vec<&str> = steps.iter().filter_map(|step| step.get("params")).map(RawValue::get).filter(|raw| *raw != "{}").collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mark: String = digest(parameters.iter().copied()).chars().take(DIGEST_CHARS).collect();
+    let names = shown.text(&names.join(" > "));
+    Some(if parameters.is_empty() { names } else { format!("{names} ({mark})") })
 }
 
 /// A list of type and settings in old logs, an object since.
@@ -155,13 +170,29 @@ mod tests {
             "model_generate_config":{"temperature":0.5,"top_p":null,"reasoning_effort":"high"},"config":{"message_limit":20,"epochs":3}}"#,
         );
         assert_eq!(found.name, "openai/gpt+reasoning_effort=high+solver=react+temperature=0.5+x=1");
-        for (name, level) in
-            [("model", "openai/gpt"), ("effort", "high"), ("package.inspect_ai", "0.3"), ("message_limit", "20"), ("x", "1")]
-        {
+        for (name, level) in [("model", "openai/gpt"), ("effort", "high"), ("package.inspect_ai", "0.3"), ("x", "1")] {
             assert_eq!(found.factors.get(name).map(String::as_str), Some(level), "{name}");
         }
         assert_eq!(made(r#"{"model":"m","task_args":{"x":"a b"}}"#).name, "m+x=a b");
         assert_eq!(made(r#"{"model":"m","task_args":{"x":1},"task_args_passed":{}}"#).name, "m");
+    }
+
+    #[test]
+    fn what_belongs_to_the_task_is_no_factor_of_the_arm() {
+        let redactor = Redactor::patterns_only();
+        let shown = Shown { redactor: &redactor, bytes_max: 2048 };
+        let eval: Fields<'_> = serde_json::from_str(r#"{"model":"m","config":{"message_limit":20,"epochs":3}}"#).unwrap();
+        let plan = |prompt: &str| {
+            format!(
+                r#"{{"steps":[{{"solver":"system_message","params":{{"template":"{prompt}"}}}},{{"solver":"generate","params":{{}}}}]}}"#
+            )
+        };
+        let (a, b) = (plan("be kind"), plan("be brief"));
+        let of = |plan: &str| settings(&eval, &serde_json::from_str(plan).unwrap(), &shown);
+        assert_eq!((of(&a).get("message_limit").map(String::as_str), of(&a).get("epochs").map(String::as_str)), (Some("20"), Some("3")));
+        assert!(of(&a)["plan"].starts_with("system_message > generate (") && !of(&a)["plan"].contains("kind"));
+        assert_ne!(of(&a)["plan"], of(&b)["plan"]);
+        assert!(!made(r#"{"model":"m","task_version":2,"config":{"epochs":3}}"#).factors.contains_key("epochs"));
     }
 
     #[test]

@@ -9,7 +9,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
-use super::{arm::arm, lines::compact, score::Ranking, stable_id::stable_id};
+use super::{
+    arm::{arm, settings},
+    lines::compact,
+    score::Ranking,
+    stable_id::stable_id,
+};
 use crate::{
     domain::{
         attempt::shorten,
@@ -91,7 +96,7 @@ impl Parts<'_> {
             completed_at: text(self.stats.get("completed_at")).and_then(|time| Timestamp::parse(&time)),
             git: self.git(),
             round: self.word("eval_set_id"),
-            evaluations: vec![self.evaluation(task)],
+            evaluations: vec![self.evaluation(task, shown)],
             arms: vec![arm(&self.eval, &fields(self.top.get("plan")), shown)],
             invalidated: read::<bool>(self.top.get("invalidated")).unwrap_or(false),
             error: self.error().map(|message| shown.text(&message)),
@@ -154,7 +159,7 @@ impl Parts<'_> {
         written.0.iter().map(|(key, raw)| (shown.text(key), value(raw))).collect()
     }
 
-    fn evaluation(&self, id: String) -> EvaluationInfo {
+    fn evaluation(&self, id: String, shown: &Shown<'_>) -> EvaluationInfo {
         let dataset = fields(self.eval.get("dataset"));
         let small = |raw| count(raw).and_then(|count| u32::try_from(count).ok());
         let ids = dataset.get("sample_ids").map(|raw| list(Some(raw)).0);
@@ -170,6 +175,7 @@ impl Parts<'_> {
             dataset_cases: small(dataset.get("samples")),
             dataset_digest: dataset_digest(name.as_deref(), ids.as_deref()),
             scorer_digest: self.scorer_digest(),
+            settings: settings(&self.eval, &fields(self.top.get("plan")), shown),
             planned: small(self.results.get("total_samples")).filter(|planned| *planned > 0).or(planned_ids).filter(|planned| *planned > 0),
         }
     }

@@ -318,30 +318,6 @@ fn places_keep_a_links_name_and_lose_detours() {
     assert!(place(Path::new("/nowhere/at/all")).is_err());
 }
 
-/// `cargo test --release --lib looking_again -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement, for release builds"]
-fn looking_again_at_a_thousand_logs() {
-    use std::io::Write;
-    let project = Project::new(&[]);
-    for number in 0..1000 {
-        project.write(&format!("logs/{}/{number}.eval", number % 10), &format!("LOG {number} R\npass\n"));
-    }
-    let root = project.at("");
-    super::super::root::create(&root).unwrap();
-    let scope = crate::auth::Caller::local().local_scope();
-    let store = store::sqlite::Sqlite::open(&root.join(".runlore/history.db"), &scope, &store::sqlite::Options::default()).unwrap();
-    let indexer = Indexer { open, ..Indexer::new(&root, &store, &project.limits, &project.redactor) };
-    let begun = std::time::Instant::now();
-    let first = indexer.rescan(&Declared::default());
-    let reading = begun.elapsed();
-    let begun = std::time::Instant::now();
-    for _ in 0..20 {
-        assert_eq!(indexer.rescan(&Declared::default()).unchanged, first.logs);
-    }
-    writeln!(io::stdout(), "first look {reading:?}, each further look {:?}", begun.elapsed() / 20).unwrap();
-}
-
 #[test]
 fn real_logs_come_into_a_real_store_and_a_second_look_reads_none() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/demo/logs");

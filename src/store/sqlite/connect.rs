@@ -7,13 +7,16 @@ use std::{
     ops::Deref,
     path::Path,
     sync::{Condvar, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::Options;
-use crate::store::{Error, Result};
+use crate::{
+    clock,
+    store::{Error, Result},
+};
 
 /// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
 const MIGRATIONS: [&str; 2] = [include_str!("0001_base.sql"), include_str!("0002_open.sql")];
@@ -134,10 +137,10 @@ pub(super) fn create_at(path: &Path, version: i64) -> Result<()> {
 
 /// Repeats `attempt` while the file is busy: the switch to WAL and recovery report "busy" without waiting.
 fn patiently<T>(options: &Options, attempt: impl Fn() -> Result<T>) -> Result<T> {
-    let deadline = Instant::now() + Duration::from_millis(options.busy_timeout_ms);
+    let deadline = clock::monotonic() + Duration::from_millis(options.busy_timeout_ms);
     loop {
         match attempt() {
-            Err(Error::Busy) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            Err(Error::Busy) if clock::monotonic() < deadline => std::thread::sleep(Duration::from_millis(10)),
             other => return other,
         }
     }

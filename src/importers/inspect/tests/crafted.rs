@@ -273,8 +273,8 @@ fn old_spellings_are_read() {
     let whole = import(old.to_string().into_bytes()).unwrap();
     assert_eq!((whole.attempts[0].outcome, whole.attempts[0].checks[0].name.as_str()), (Outcome::Pass, "match"));
     assert_eq!((whole.header.metrics[0].metric.as_str(), whole.header.metrics[0].value), ("accuracy", Some(1.0)));
-    let factors = &whole.header.arms[0].factors;
-    assert_eq!((factors["message_limit"].as_str(), factors["sandbox"].as_str()), ("9", "docker"));
+    let settings = &whole.header.evaluations[0].settings;
+    assert_eq!((settings["message_limit"].as_str(), settings["sandbox"].as_str()), ("9", "docker"));
     assert_eq!((whole.header.evaluations[0].planned, whole.header.evaluations[0].dataset_cases), (Some(4), Some(100)));
 }
 

@@ -67,7 +67,12 @@ fn arms_differ(head: &[RunArm], base: &[RunArm]) -> Vec<Change> {
 fn described(evaluation: RunEvaluation) -> (String, Fields) {
     let info = evaluation.info;
     let mut fields = info.settings;
-    let rest = [("version", info.version), ("dataset", info.dataset), ("dataset_digest", info.dataset_digest), ("scorer_digest", info.scorer_digest)];
+    let rest = [
+        ("version", info.version),
+        ("dataset", info.dataset),
+        ("dataset_digest", info.dataset_digest),
+        ("scorer_digest", info.scorer_digest),
+    ];
     fields.extend(rest.into_iter().filter_map(|(name, level)| Some((name.to_owned(), level?))));
     (info.id, fields)
 }
@@ -106,8 +111,14 @@ mod tests {
 
     #[test]
     fn a_difference_of_all_evaluations_stands_once() {
-        let head = BTreeMap::from([("a".to_owned(), fields(&[("epochs", "3"), ("plan", "x")])), ("b".to_owned(), fields(&[("epochs", "3"), ("plan", "y")]))]);
-        let base = BTreeMap::from([("a".to_owned(), fields(&[("epochs", "1"), ("plan", "x")])), ("b".to_owned(), fields(&[("epochs", "1"), ("plan", "x")]))]);
+        let head = BTreeMap::from([
+            ("a".to_owned(), fields(&[("epochs", "3"), ("plan", "x")])),
+            ("b".to_owned(), fields(&[("epochs", "3"), ("plan", "y")])),
+        ]);
+        let base = BTreeMap::from([
+            ("a".to_owned(), fields(&[("epochs", "1"), ("plan", "x")])),
+            ("b".to_owned(), fields(&[("epochs", "1"), ("plan", "x")])),
+        ]);
         let shown: Vec<String> = evaluations_differ(&head, &base).into_iter().map(|change| change.field).collect();
         assert_eq!(shown, ["epochs", "b: plan"]);
     }
