@@ -1,7 +1,8 @@
 //! CPU time per call of the read tools over a large store, beside a bare SELECT of as many cells.
 //!
 //! `cargo bench --bench queries` prints a table; `-- --check` also exits with 1 when a target is missed; `-- --fresh` makes the stores anew
-//! (they are kept under `target/bench/` and made anew by themselves when the schema has changed).
+//! (they are kept under `target/bench/` and made anew by themselves when the schema has changed); `-- --only=history` measures the calls
+//! whose name contains that, which is also what to run under a profiler.
 //!
 //! Promises: what is measured is what a call costs behind the protocol (decode, store, JSON, text), in CPU time of the one thread that does
 //! it; the same calls over a tenth of the runs show that cost grows with what is shown and not with what is stored.
@@ -12,7 +13,7 @@ mod made;
 
 use std::{error::Error, io::Write as _, process::ExitCode, sync::Arc};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 use runlore::{
     auth::Caller,
     store::sqlite::{Options, Sqlite},
@@ -63,8 +64,9 @@ fn main() -> ExitCode {
 fn measured(fresh: bool) -> Result<bool, Failed> {
     let (whole, small) = (Made::have(WHOLE, fresh)?, Made::have(SMALL, fresh)?);
     let mut table = Table::begin(&[&whole, &small])?;
+    let only = std::env::args().find_map(|argument| argument.strip_prefix("--only=").map(str::to_owned)).unwrap_or_default();
     let mut missed = false;
-    for (name, tool, arguments, target, runs) in CALLS {
+    for (name, tool, arguments, target, runs) in CALLS.iter().filter(|call| call.0.contains(&only)) {
         let (of_whole, of_small) = (spent(&whole, tool, arguments)?, spent(&small, tool, arguments)?);
         let floor = if *runs > 0 { Some(floor(&whole, *runs)?) } else { None };
         let met = !target || (of_whole.median < TARGET_MS && of_whole.median < of_small.median * GROWTH_MAX);
@@ -127,11 +129,10 @@ fn floor(made: &Made, runs: u32) -> Result<f64, Failed> {
     Ok(median((0..TIMES).map(|_| select()).collect::<Result<_, _>>()?))
 }
 
-/// CPU milliseconds (user and system) that this thread has used.
+/// CPU milliseconds (user and system) that this thread has used. Not getrusage, which counts in ticks of four while a thread runs.
 fn cpu_ms() -> Result<f64, Failed> {
-    let used = getrusage(UsageWho::RUSAGE_THREAD)?;
-    let sum = used.user_time() + used.system_time();
-    Ok(sum.tv_sec() as f64 * 1e3 + sum.tv_usec() as f64 / 1e3)
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(used.tv_sec() as f64 * 1e3 + used.tv_nsec() as f64 / 1e6)
 }
 
 fn median(mut of: Vec<f64>) -> f64 {
