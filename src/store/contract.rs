@@ -7,6 +7,7 @@ mod logs;
 pub(crate) mod random;
 
 use super::*;
+use crate::domain::attempt::Attempt;
 use crate::{
     domain::declared::{ArmRule, EvaluationRule},
     telemetry::redaction::Redactor,

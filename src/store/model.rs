@@ -8,6 +8,7 @@ mod world;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
+use crate::domain::{attempt::Attempt, log::LogHeader};
 use crate::{
     domain::{grouping, key},
     transcript,

@@ -6,6 +6,7 @@
 mod attempts;
 mod cells;
 mod connect;
+mod count;
 mod fault;
 mod names;
 mod rebuild;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use Outcome::{Fail, InfraError, Pass};
 
+use crate::domain::{attempt::Attempt, log::LogHeader};
 use crate::{domain::log::ReportedMetric, store::*, transcript::Packed};
 
 /// A log to be imported, as often as needed.

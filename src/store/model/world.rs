@@ -3,6 +3,7 @@
 //! Promises: a function of the logs and the declarations alone, so the order in which they came cannot matter.
 //! Does not: keep anything.
 
+use crate::domain::attempt::Attempt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{super::*, KeptLog};

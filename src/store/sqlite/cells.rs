@@ -3,12 +3,12 @@
 //! Promises: cost grows with the cells of the runs asked for, not with the runs stored.
 //! Does not: follow a series over runs (`series` does).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, params};
 
 use super::{
-    names::{self, Names, Word as _},
+    names::{self, ByNumber, Names, Word as _},
     runs,
 };
 use crate::{
@@ -89,27 +89,31 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// Beyond so many evaluations reading a run's cells in a row is quicker than seeking each.
+const SOUGHT_MAX: usize = 100;
+
 pub(super) fn read(connection: &Connection, query: &CellQuery) -> Result<Vec<Cell>> {
     let wanted = match wanted(connection, query)? {
         Some(wanted) if wanted.is_empty() => return Ok(Vec::new()),
         wanted => wanted,
     };
-    // One evaluation is sought by key; several are sifted, since a run's cells stand side by side.
-    let only = wanted.as_ref().filter(|wanted| wanted.len() == 1).and_then(|wanted| wanted.iter().next().copied());
+    // Few evaluations are sought by key; many are sifted, since a run's cells stand side by side.
+    let list = match wanted.as_ref().filter(|wanted| wanted.len() <= SOUGHT_MAX) {
+        Some(wanted) => Some(serde_json::to_string(wanted)?),
+        None => None,
+    };
+    let from = if list.is_some() { "json_each(?2) e CROSS JOIN" } else { "" };
+    let sought = if list.is_some() { "c.eval_no = e.value" } else { "?2 IS NULL" };
+    let failing = if query.failing { "AND c.failed + c.infra > 0" } else { "" };
+    let sql = format!("SELECT {COLUMNS} FROM {from} {} c WHERE c.run_no = ?1 AND {sought} {failing}", table(query.grain));
     let mut found: Vec<(usize, Raw)> = Vec::new();
     let mut seen = HashSet::new();
     for (place, run) in query.runs.iter().enumerate() {
-        let Some(run_no) = names::run_no(connection, run)? else { continue };
-        if !seen.insert(run_no) {
-            continue;
-        }
-        let filter = if only.is_some() { "AND eval_no = ?2" } else { "AND ?2 IS NULL" };
-        let failing = if query.failing { "AND failed + infra > 0" } else { "" };
-        let sql = format!("SELECT {COLUMNS} FROM {} WHERE run_no = ?1 {filter} {failing}", table(query.grain));
+        let Some(run_no) = names::run_no(connection, run)?.filter(|run_no| seen.insert(*run_no)) else { continue };
         let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([Some(run_no), only])?;
+        let mut rows = statement.query(params![run_no, list])?;
         while let Some(row) = rows.next()? {
-            if wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
+            if list.is_some() || wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
                 found.push((place, Raw::read(row)?));
             }
         }
@@ -134,10 +138,15 @@ fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, R
     let evaluations = ranks(&mut keys.evaluations, found.iter().map(|(_, raw)| raw.eval_no))?;
     let arms = ranks(&mut keys.arms, found.iter().map(|(_, raw)| raw.arm_no))?;
     let cases = match query.grain {
-        Grain::Evaluation => HashMap::new(),
+        Grain::Evaluation => ByNumber::default(),
         Grain::Case => ranks(&mut keys.cases, found.iter().map(|(_, raw)| raw.case_no))?,
     };
-    found.sort_by_cached_key(|(place, raw)| (evaluations.get(&raw.eval_no), cases.get(&raw.case_no), arms.get(&raw.arm_no), *place));
+    // One wide integer per cell: comparing four options instead is a fifth of the whole read.
+    let rank = |ranks: &ByNumber<usize>, number: i64| ranks.get(&number).map_or(0, |rank| *rank as u128);
+    found.sort_by_cached_key(|(place, raw)| {
+        let parts = [rank(&evaluations, raw.eval_no), rank(&cases, raw.case_no), rank(&arms, raw.arm_no), *place as u128];
+        parts.into_iter().fold(0_u128, |key, part| (key << 32) | part)
+    });
     let run = |place: usize| query.runs.get(place).cloned().unwrap_or_default();
     found
         .into_iter()
@@ -148,10 +157,10 @@ fn in_order(connection: &Connection, query: &CellQuery, mut found: Vec<(usize, R
         .collect()
 }
 
-fn ranks(names: &mut Names<'_>, numbers: impl Iterator<Item = i64>) -> Result<HashMap<i64, usize>> {
-    let distinct: HashSet<i64> = numbers.collect();
+fn ranks(names: &mut Names<'_>, numbers: impl Iterator<Item = i64>) -> Result<ByNumber<usize>> {
+    let distinct: ByNumber<()> = numbers.map(|number| (number, ())).collect();
     let mut named = BTreeMap::new();
-    for number in distinct {
+    for number in distinct.into_keys() {
         // Cases of two evaluations may share a name: the number keeps them apart.
         named.insert((names.get(number)?.to_owned(), number), ());
     }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use super::Options;
 use crate::{
@@ -76,9 +76,19 @@ fn writable(path: &Path, options: &Options) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Opens for reading only. A write-ahead log that was left behind (a kill, a copied directory) holds changes that `immutable` would not see, so
+/// then a plain read is tried first; it works where the index of that log is there or can be made.
 fn immutable(path: &Path, options: &Options) -> Result<Connection> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let left_behind = std::fs::metadata(log).is_ok_and(|found| found.len() > 0);
+    let plain = if left_behind { read_only(path, "mode=ro", options).ok() } else { None };
+    plain.map_or_else(|| read_only(path, "mode=ro&immutable=1", options), Ok)
+}
+
+fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("file:{}?mode=ro&immutable=1", uri_path(path)), flags)?;
+    let connection = Connection::open_with_flags(format!("file:{}?{mode}", uri_path(path)), flags)?;
     configure(&connection, options)?;
     recognise(&connection)?;
     // An older schema cannot be brought up to date here, and reading it would fail statement by statement.
@@ -88,6 +98,8 @@ fn immutable(path: &Path, options: &Options) -> Result<Connection> {
 fn configure(connection: &Connection, options: &Options) -> Result<()> {
     connection.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    // Without this SQLite looks at bound values while it plans, and plans anew whenever they change: ten times the cost of a seek.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "memory")?;

@@ -7,46 +7,47 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::names::{self, Names, Word as _};
+use super::{
+    count,
+    names::{self, Names, Word as _},
+};
 use crate::{
     domain::{
-        cell::{self, Verdict},
         declared::Declared,
         grouping::{self, AttemptStub, LogStub},
         key,
         log::{ArmInfo, EvaluationInfo, Git, RunStatus},
-        outcome::{Counts, Outcome},
-        planned,
+        outcome::Outcome,
         time::Timestamp,
     },
     store::{Kind, Result},
 };
 
-struct Log {
-    log_no: i64,
-    stub: LogStub,
-    kind: Kind,
-    started_at: Option<i64>,
-    completed_at: Option<i64>,
-    git: Option<Git>,
-    round: Option<String>,
-    ancestors_no: Option<i64>,
+pub(super) struct Log {
+    pub log_no: i64,
+    pub stub: LogStub,
+    pub kind: Kind,
+    pub started_at: Option<i64>,
+    pub completed_at: Option<i64>,
+    pub git: Option<Git>,
+    pub round: Option<String>,
+    pub ancestors_no: Option<i64>,
 }
 
 impl Log {
     /// What stands for the task: its id, or the log's own where it has none.
-    fn task(&self) -> &str {
+    pub(super) fn task(&self) -> &str {
         self.stub.task_id.as_deref().unwrap_or(&self.stub.log_id)
     }
 }
 
 /// What cells take over from their run.
-struct Place {
-    run_no: i64,
-    run_id: String,
-    recorded: bool,
-    created_at: i64,
-    several_arms: bool,
+pub(super) struct Place {
+    pub run_no: i64,
+    pub run_id: String,
+    pub recorded: bool,
+    pub created_at: i64,
+    pub several_arms: bool,
 }
 
 const LOGS: &str =
@@ -189,14 +190,14 @@ fn with_namesakes(connection: &Connection, run_no: i64, evaluations: BTreeSet<i6
     Ok(out.into_values().collect())
 }
 
-struct Attempt {
-    stub: AttemptStub,
-    log_no: i64,
-    case_no: i64,
-    arm_no: i64,
-    outcome: Outcome,
-    n: Option<u32>,
-    key: Option<String>,
+pub(super) struct Attempt {
+    pub stub: AttemptStub,
+    pub log_no: i64,
+    pub case_no: i64,
+    pub arm_no: i64,
+    pub outcome: Outcome,
+    pub n: Option<u32>,
+    pub key: Option<String>,
 }
 
 const ATTEMPTS: &str = "SELECT a.attempt_no, a.log_no, a.case_no, c.id, a.arm_no, a.raw_arm_no, a.outcome, a.n, a.key, a.epoch, a.uuid
@@ -209,17 +210,13 @@ fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs:
         connection.prepare_cached(&sql)?.execute([place.run_no, eval_no])?;
     }
     let Some((_, newest)) = infos.last() else { return Ok(()) };
-    let info = EvaluationInfo {
-        threshold: declared.threshold(&newest.id).or(newest.threshold),
-        family: declared.family(&newest.id).map(str::to_owned).or_else(|| newest.family.clone()),
-        ..newest.clone()
-    };
+    let info = count::with_declared(declared, newest.clone());
     let mut statement = connection.prepare_cached("INSERT INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)")?;
     statement.execute(params![place.run_no, eval_no, serde_json::to_string(&info)?])?;
     let mut attempts = counting(connection, place, logs, eval_no)?;
     keys(connection, place, eval_no, &info.id, &mut attempts)?;
-    let missing = missing(connection, logs, &infos, &attempts)?;
-    cells(connection, place, eval_no, &info, &attempts, &missing)
+    let missing = count::missing(connection, logs, &infos, &attempts)?;
+    count::cells(connection, place, eval_no, &info, &attempts, &missing)
 }
 
 /// What each log of the run says of the evaluation, oldest log first.
@@ -314,98 +311,6 @@ fn keys(connection: &Connection, place: &Place, eval_no: i64, id: &str, attempts
         }
         attempt.n = Some(n);
         attempt.key = Some(key);
-    }
-    Ok(())
-}
-
-/// Planned attempts without a record, by arm, from the last log of each task.
-fn missing(connection: &Connection, logs: &[Log], infos: &[(&Log, EvaluationInfo)], attempts: &[Attempt]) -> Result<BTreeMap<i64, u32>> {
-    let last: BTreeMap<&str, i64> = logs.iter().map(|log| (log.task(), log.log_no)).collect();
-    let task_of: BTreeMap<i64, &str> = logs.iter().map(|log| (log.log_no, log.task())).collect();
-    let mut out = BTreeMap::new();
-    for (log, info) in infos.iter().filter(|(log, _)| last.get(log.task()) == Some(&log.log_no)) {
-        let Some(planned) = info.planned else { continue };
-        let mut recorded: BTreeMap<i64, u32> = BTreeMap::new();
-        for attempt in attempts.iter().filter(|attempt| task_of.get(&attempt.log_no) == Some(&log.task())) {
-            *recorded.entry(attempt.arm_no).or_default() += 1;
-        }
-        let by_name = candidates(connection, log.log_no, &recorded)?;
-        let have: Vec<u32> = by_name.iter().map(|arm_no| recorded.get(arm_no).copied().unwrap_or(0)).collect();
-        for (arm_no, count) in by_name.into_iter().zip(planned::missing(planned, &have)) {
-            let sum = out.entry(arm_no).or_insert(0_u32);
-            *sum = sum.saturating_add(count);
-        }
-    }
-    Ok(out)
-}
-
-/// The arms that a log may have planned attempts for, by name: all of its arms where it has one evaluation; else those with attempts, if any.
-fn candidates(connection: &Connection, log_no: i64, recorded: &BTreeMap<i64, u32>) -> Result<Vec<i64>> {
-    let sql = "SELECT count(*) FROM log_evaluations_m WHERE log_no = ?1";
-    let evaluations: i64 = connection.prepare_cached(sql)?.query_row([log_no], |row| row.get(0))?;
-    let mut numbers: BTreeSet<i64> = recorded.keys().copied().collect();
-    if evaluations == 1 || numbers.is_empty() {
-        let sql = "SELECT a.effective_no FROM log_arms_m la JOIN arms_m a ON a.arm_no = la.arm_no WHERE la.log_no = ?1";
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query([log_no])?;
-        while let Some(row) = rows.next()? {
-            numbers.insert(row.get(0)?);
-        }
-    }
-    let mut names = Names::arms(connection);
-    let named: BTreeMap<String, i64> =
-        numbers.into_iter().map(|number| Ok((names.get(number)?.to_owned(), number))).collect::<Result<_>>()?;
-    Ok(named.into_values().collect())
-}
-
-const INSERT_CELL: &str =
-    "(run_no, eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict, recorded,
-    created_at, run_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-
-fn cells(
-    connection: &Connection,
-    place: &Place,
-    eval_no: i64,
-    info: &EvaluationInfo,
-    attempts: &[Attempt],
-    missing: &BTreeMap<i64, u32>,
-) -> Result<()> {
-    let mut by_case: BTreeMap<(i64, i64), Counts> = BTreeMap::new();
-    let mut by_arm: BTreeMap<i64, Counts> = BTreeMap::new();
-    for attempt in attempts {
-        by_case.entry((attempt.case_no, attempt.arm_no)).or_default().add(attempt.outcome);
-        by_arm.entry(attempt.arm_no).or_default().add(attempt.outcome);
-    }
-    for (arm_no, count) in missing.iter().filter(|(_, count)| **count > 0) {
-        let counts = by_arm.entry(*arm_no).or_default();
-        counts.missing = counts.missing.saturating_add(*count);
-    }
-    let distinct = by_case.keys().map(|(case_no, _)| case_no).collect::<BTreeSet<_>>().len();
-    let cases = u32::try_from(distinct).unwrap_or(u32::MAX).max(info.dataset_cases.unwrap_or(0));
-    let threshold = cell::threshold(info.threshold, cases);
-    let flags = i64::from(cases > 1) + 2 * i64::from(info.threshold.is_some());
-    let evaluation_cells = by_arm.into_iter().map(|(arm_no, counts)| ("cells_m", 0, arm_no, counts));
-    let case_cells = by_case.into_iter().map(|((case_no, arm_no), counts)| ("case_cells_m", case_no, arm_no, counts));
-    for (table, case_no, arm_no, counts) in evaluation_cells.chain(case_cells) {
-        let Counts { passed, failed, infra, unscored, missing } = counts;
-        let verdict = Verdict::judge(counts, threshold).code();
-        connection.prepare_cached(&format!("INSERT INTO {table} {INSERT_CELL}"))?.execute(params![
-            place.run_no,
-            eval_no,
-            case_no,
-            arm_no,
-            passed,
-            failed,
-            infra,
-            unscored,
-            missing,
-            threshold,
-            flags,
-            verdict,
-            place.recorded,
-            place.created_at,
-            place.run_id
-        ])?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    count,
     names::{self, Word as _},
     rebuild,
 };
@@ -175,16 +176,18 @@ pub(super) fn settle(connection: &Connection, declared: &Declared, touched: Touc
     Ok(())
 }
 
-/// Touches the cells of every evaluation whose declared threshold or family has changed.
-pub(super) fn evaluations_declared(connection: &Connection, old: &Declared, new: &Declared, touched: &mut Touched) -> Result<()> {
+/// Judges anew the cells of every evaluation whose declared threshold or family has changed.
+pub(super) fn evaluations_declared(connection: &Connection, old: &Declared, new: &Declared) -> Result<()> {
     for (eval_no, id) in names::evaluations_containing(connection, "")? {
-        if old.threshold(&id) != new.threshold(&id) || old.family(&id) != new.family(&id) {
-            let mut statement = connection.prepare_cached("SELECT run_no FROM run_evaluations_m WHERE eval_no = ?1")?;
-            let mut rows = statement.query([eval_no])?;
-            while let Some(row) = rows.next()? {
-                touched.cell(row.get(0)?, eval_no);
-            }
+        if old.threshold(&id) == new.threshold(&id) && old.family(&id) == new.family(&id) {
+            continue;
         }
+        let runs: Vec<i64> = {
+            let mut statement = connection.prepare_cached("SELECT run_no FROM run_evaluations_m WHERE eval_no = ?1")?;
+            let rows = statement.query_map([eval_no], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<_>>()?
+        };
+        runs.into_iter().try_for_each(|run_no| count::judge_anew(connection, new, run_no, eval_no))?;
     }
     Ok(())
 }

@@ -24,8 +24,14 @@ const NEWEST_FIRST: &str = "ORDER BY created_at DESC, run_id DESC";
 /// The filters of a list. Lists of numbers and shas come as JSON texts; null lets everything through.
 const FILTER: &str =
     "(?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR round = ?3) AND (?4 IS NULL OR created_at >= ?4)
-    AND (?5 IS NULL OR EXISTS (SELECT 1 FROM json_each(?5) e JOIN cells_m c ON c.run_no = runs_m.run_no AND c.eval_no = e.value))
     AND (?6 IS NULL OR sha_key IN (SELECT value FROM json_each(?6)))";
+/// Of many evaluations nearly every run has one: the first hit ends the search.
+const HAS_ONE_OF_MANY: &str =
+    "(?5 IS NULL OR EXISTS (SELECT 1 FROM json_each(?5) e JOIN cells_m c ON c.run_no = runs_m.run_no AND c.eval_no = e.value))";
+/// Of few evaluations few runs may have one: their runs are gathered once, instead of asking each run.
+const HAS_ONE_OF_FEW: &str = "run_no IN (SELECT c.run_no FROM json_each(?5) e CROSS JOIN run_evaluations_m r ON r.eval_no = e.value
+    CROSS JOIN cells_m c ON c.run_no = r.run_no AND c.eval_no = r.eval_no)";
+const FEW: usize = 16;
 
 fn run(row: &Row<'_>) -> Result<Run> {
     let git = row.get::<_, bool>(7)?;
@@ -51,24 +57,23 @@ pub(super) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
 }
 
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<(Vec<Run>, u64)> {
-    let evaluations = match &query.evaluation_contains {
-        Some(part) => {
-            let numbers: Vec<i64> = names::evaluations_containing(connection, part)?.into_iter().map(|(number, _)| number).collect();
-            Some(serde_json::to_string(&numbers)?)
-        }
+    let numbers: Option<Vec<i64>> = match &query.evaluation_contains {
+        Some(part) => Some(names::evaluations_containing(connection, part)?.into_iter().map(|(number, _)| number).collect()),
         None => None,
     };
+    let has = if numbers.as_ref().is_some_and(|numbers| numbers.len() <= FEW) { HAS_ONE_OF_FEW } else { HAS_ONE_OF_MANY };
+    let evaluations = numbers.map(|numbers| serde_json::to_string(&numbers)).transpose()?;
     let shas = match &query.shas {
         Some(shas) => Some(serde_json::to_string(&same_commits(connection, shas)?)?),
         None => None,
     };
     let (kind, status) = (query.kind.map(|kind| kind.code()), query.status.map(|status| status.code()));
     let since = names::millis(query.since);
-    let count = format!("SELECT count(*) FROM runs_m WHERE {FILTER}");
+    let count = format!("SELECT count(*) FROM runs_m WHERE {FILTER} AND {has}");
     let values = params![kind, status, query.round, since, evaluations, shas];
     let total: i64 = connection.prepare_cached(&count)?.query_row(values, |row| row.get(0))?;
     let (before_at, before_id) = query.before.as_ref().map(|point| (point.created_at.millis(), point.run_id.as_str())).unzip();
-    let page = format!("{RUN} WHERE {FILTER} AND (?7 IS NULL OR (created_at, run_id) < (?7, ?8)) {NEWEST_FIRST} LIMIT ?9");
+    let page = format!("{RUN} WHERE {FILTER} AND {has} AND (?7 IS NULL OR (created_at, run_id) < (?7, ?8)) {NEWEST_FIRST} LIMIT ?9");
     let mut statement = connection.prepare_cached(&page)?;
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let values = params![kind, status, query.round, since, evaluations, shas, before_at, before_id, limit];

@@ -182,7 +182,7 @@ fn declare(transaction: &Transaction<'_>, new: &Declared) -> Result<Applied> {
     let text = serde_json::to_string(new)?;
     transaction.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'declared'")?.execute([text])?;
     let mut touched = Touched::default();
-    regroup::evaluations_declared(transaction, &old, new, &mut touched)?;
+    regroup::evaluations_declared(transaction, &old, new)?;
     regroup::arms_declared(transaction, &old, new, &mut touched)?;
     regroup::settle(transaction, new, touched)?;
     Ok(Applied { changed: true, ..Applied::default() })

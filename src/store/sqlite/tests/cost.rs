@@ -98,3 +98,36 @@ fn a_read_costs_what_it_shows() {
         assert!(before > 0 && after * 2 < before * 3, "{name}: {before} steps grew to {after}");
     }
 }
+
+#[test]
+fn statements_are_planned_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = history(&dir.path().join("history.db"), 8);
+    let mut connection = connect::reader(&store.path, false, &store.options).unwrap();
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&asked);
+    // The authorizer is asked whenever a statement is planned, also where SQLite does so again by itself because a bound value changed.
+    let authorizer = move |_: rusqlite::hooks::AuthContext<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        rusqlite::hooks::Authorization::Allow
+    };
+    connection.authorizer(Some(authorizer)).unwrap();
+    let key = |number: i64| CellKey { evaluation: format!("e{number}"), case: Some("1".into()), arm: "m".into() };
+    let look = |at: i64| {
+        let point = RunPoint { run_id: format!("R{at:04}"), created_at: Timestamp::from_millis(at * 1000) };
+        series::streaks(&connection, &point, Grain::Case, &[key(at % 6), key(1)]).unwrap();
+        let pick = Pick::NewestUpTo(point.created_at);
+        let query = PointQuery { evaluation_contains: None, keys: None, grain: Grain::Evaluation, counted: true, statuses: &[], pick };
+        series::points(&connection, &query).unwrap();
+        cells::read(&connection, &CellQuery { runs: vec![point.run_id.clone()], ..CellQuery::default() }).unwrap();
+        attempts::read(&connection, &point.run_id, &AttemptQuery { keys: Some(&[key(at % 6)]), ..AttemptQuery::default() }).unwrap();
+        attempts::causes(&connection, &point.run_id, None).unwrap();
+        runs::list(&connection, &RunQuery { before: Some(point), limit: 3, ..RunQuery::default() }).unwrap();
+        runs::select(&connection, &Selector::IdPrefix("R"), 3).unwrap();
+    };
+    look(3);
+    let once = asked.load(Ordering::Relaxed);
+    (2..7).for_each(look);
+    assert!(once > 0);
+    assert_eq!(asked.load(Ordering::Relaxed), once, "planned again");
+}

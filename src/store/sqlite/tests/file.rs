@@ -145,6 +145,18 @@ fn a_read_only_file_is_read_and_not_written() {
 }
 
 #[test]
+fn a_write_ahead_log_left_behind_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("history.db")).unwrap();
+    one("a", 1).put(&store).unwrap();
+    for name in ["history.db", "history.db-wal"] {
+        std::fs::copy(dir.path().join(name), dir.path().join(name.replace("history", "copy"))).unwrap();
+    }
+    let copy = open_with(&dir.path().join("copy.db"), &Options { read_only: true, ..Options::default() }).unwrap();
+    assert_eq!((copy.generation().unwrap(), copy.read_only()), (1, true));
+}
+
+#[test]
 fn a_directory_without_permission_is_read() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
