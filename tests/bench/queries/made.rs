@@ -100,12 +100,15 @@ fn fill(path: &Path, runs: u32) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The texts of all tables and indexes.
+/// The texts of all tables and indexes, and the size of a page.
 fn schema(path: &Path) -> Result<Vec<String>, Failed> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let mut statement = connection.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")?;
     let rows = statement.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let mut found: Vec<String> = rows.collect::<Result<_, _>>()?;
+    let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    found.push(page_bytes.to_string());
+    Ok(found)
 }
 
 fn newest_schema() -> Result<Vec<String>, Failed> {
