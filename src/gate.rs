@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a step's future is.
-type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A tool call on its way.
 #[derive(Clone)]

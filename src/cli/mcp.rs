@@ -12,7 +12,7 @@ use super::{
 use crate::{
     auth::Caller,
     gate::Gate,
-    mcp::{handler::Handler, stdio},
+    mcp::{core::Core, handler::Handler, stdio},
     tools::render::Style,
 };
 
@@ -29,7 +29,7 @@ pub fn command() -> Command {
 pub fn run(place: &Place) -> Result<u8, CliError> {
     let session = Session::open(place)?;
     let gate = Gate::new(session.settings(Style::PLAIN, true));
-    let handler = Handler::new(gate, Caller::local());
+    let handler = Handler::new(Core::new(gate), Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;
     Ok(0)
 }

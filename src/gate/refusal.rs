@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
-use super::message::Id;
+use super::message::{Era, Id};
 
 /// Why the door did not let a request in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,6 +187,16 @@ impl Barred {
     }
 }
 
+/// The HTTP status of a JSON-RPC error in the answer to a decoded message (decision 52).
+#[must_use]
+pub const fn status_of_fault(code: i64, era: Era) -> StatusCode {
+    match (code, era) {
+        (-32700 | -32600 | -32020 | -32021 | -32022, _) => StatusCode::BAD_REQUEST,
+        (-32601, Era::Modern) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +205,7 @@ mod tests {
     fn a_refusal_says_what_and_how_long() {
         let barred = Barred::Rate { retry_after_s: 7 };
         let response = barred.response("abc");
-        assert_eq!((response.status(), response.headers()["retry-after"].to_str()), (StatusCode::TOO_MANY_REQUESTS, Ok("7")));
+        assert_eq!((response.status(), response.headers()["retry-after"].as_bytes()), (StatusCode::TOO_MANY_REQUESTS, &b"7"[..]));
         let body: serde_json::Value = serde_json::from_str(&barred.body("abc")).unwrap();
         assert_eq!(body["error"]["data"], json!({"reason": "rate", "requestId": "abc", "retryAfterSeconds": 7}));
         assert!(body["error"]["message"].as_str().unwrap().contains("7 seconds"));

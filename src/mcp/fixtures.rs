@@ -1,7 +1,7 @@
 //! What the official conformance suite asks of every server: tools, prompts and resources without any meaning (cargo feature `fixtures`).
 //!
-//! Promises: each entry answers as the suite's own reference does; the dispatcher hands over a request's `params` and sends what comes back.
-//! Does not: stand in what is shipped, and go through the gate's call list: it has no project behind it.
+//! Promises: each entry answers as the suite's own reference does; the dispatcher asks [`answer`] first and goes on where it gives none.
+//! Does not: stand in what is shipped, or go through the gate's call list: it has no project behind it.
 
 mod content;
 mod prompts;
@@ -9,30 +9,68 @@ mod resources;
 mod rounds;
 mod tools;
 
-use std::time::Duration;
+use serde_json::{Map, Value, json};
 
-use rmcp::ErrorData;
-use serde_json::{Map, Value};
-
-pub use self::{
-    prompts::{complete, get as prompt, list as prompts},
-    resources::{list as resources, read, subscribe, templates},
-    tools::{call, list as tools},
-};
+use super::{core, faults::Fault};
+use crate::{gate::message::Era, tools::ENTRIES};
 
 /// The `params` of a request.
 pub type Params = Map<String, Value>;
 
-/// What goes between two notifications of one answer, as the suite's reference waits.
-pub const PAUSE: Duration = Duration::from_millis(50);
-
 /// An answer, and what is to be said before it on the same stream.
 #[derive(Debug)]
 pub struct Reply {
-    /// Whole JSON-RPC notifications, sent in order with [`PAUSE`] after each; where there are any the answer must be an event stream.
+    /// Whole JSON-RPC notifications; where there are any the answer must be an event stream that begins with them.
     pub notifications: Vec<Value>,
     /// The `result`, or the error.
-    pub result: Result<Value, ErrorData>,
+    pub result: Result<Value, Fault>,
+}
+
+/// The answer of the suite's fixtures to a request; none where the server's own answer stands.
+#[must_use]
+pub fn answer(method: &str, params: &Params, era: Era) -> Option<Reply> {
+    let first_page = params.get("cursor").is_none();
+    let mut reply = match method {
+        "initialize" if era == Era::Legacy => initialized(params)?,
+        "tools/list" if first_page => Reply::of(json!({"tools": all_tools()})),
+        "tools/call" => tools::call(text(params, "name"), params)?,
+        "prompts/list" if first_page => Reply::of(json!({"prompts": prompts::list()})),
+        "prompts/get" => prompts::get(params)?,
+        "resources/list" if first_page => Reply::of(json!({"resources": resources::list()})),
+        "resources/templates/list" if first_page => Reply::of(json!({"resourceTemplates": resources::templates()})),
+        "resources/read" => resources::read(params)?,
+        "resources/subscribe" | "resources/unsubscribe" if era == Era::Legacy => resources::subscribe(params)?,
+        "logging/setLevel" if era == Era::Legacy => Reply::of(json!({})),
+        "completion/complete" => prompts::complete(),
+        _ => return None,
+    };
+    if let (Era::Modern, Ok(Value::Object(result))) = (era, &mut reply.result) {
+        result.entry("resultType").or_insert_with(|| json!("complete"));
+        if method.ends_with("/list") || method == "resources/read" {
+            result.insert("ttlMs".to_owned(), json!(0));
+            result.insert("cacheScope".to_owned(), json!("private"));
+        }
+    }
+    Some(reply)
+}
+
+/// The registry's tools, then the suite's.
+fn all_tools() -> Vec<Value> {
+    let own = ENTRIES.iter().filter_map(|entry| serde_json::to_value(core::described(entry)).ok());
+    own.chain(tools::list()).collect()
+}
+
+/// As the server's own answer, with what only fixtures can do.
+fn initialized(params: &Params) -> Option<Reply> {
+    let asked = params.get("protocolVersion")?.as_str()?;
+    let mut capabilities = serde_json::to_value(core::capabilities()).ok()?;
+    let map = capabilities.as_object_mut()?;
+    map.insert("logging".to_owned(), json!({}));
+    map.insert("resources".to_owned(), json!({"subscribe": true}));
+    Some(Reply::of(json!({
+        "protocolVersion": super::versions::negotiated(asked), "capabilities": capabilities, "serverInfo": core::identity(),
+        "instructions": core::instructions(),
+    })))
 }
 
 impl Reply {
@@ -42,8 +80,8 @@ impl Reply {
     }
 
     /// A refusal.
-    const fn error(error: ErrorData) -> Self {
-        Self { notifications: Vec::new(), result: Err(error) }
+    const fn error(fault: Fault) -> Self {
+        Self { notifications: Vec::new(), result: Err(fault) }
     }
 }
 
@@ -64,24 +102,22 @@ fn text<'a>(params: &'a Params, key: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn ask(name: &str, rest: &Value) -> Value {
         let mut params = rest.as_object().cloned().unwrap_or_default();
         params.insert("name".to_owned(), json!(name));
-        let reply = call(name, &params).unwrap();
-        reply.result.unwrap_or_else(|error| json!({"error": error.code.0}))
+        let reply = answer("tools/call", &params, Era::Modern).unwrap();
+        reply.result.unwrap_or_else(|error| json!({"error": error.code}))
     }
 
     #[test]
     fn every_listed_tool_answers() {
-        for tool in tools() {
+        for tool in tools::list() {
             let name = tool["name"].as_str().unwrap();
-            assert!(call(name, &Params::new()).is_some() && tool["description"].is_string(), "{name}");
+            assert!(tools::call(name, &Params::new()).is_some() && tool["description"].is_string(), "{name}");
         }
-        assert!(call("runs_list", &Params::new()).is_none());
+        assert!(tools::call("runs_list", &Params::new()).is_none());
     }
 
     #[test]

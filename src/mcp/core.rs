@@ -1,0 +1,228 @@
+//! What each method answers, whatever brought the request: HTTP and stdio are two faces of this, so they cannot disagree.
+//!
+//! Promises: a result is serialised once; lists are serialised once per era and class of caller; a tool's refusal is a result with `isError`.
+//! Does not: know transports, headers or status codes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rmcp::model::{Implementation, ServerCapabilities, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use super::{faults::Fault, versions};
+use crate::{
+    auth::Caller,
+    gate::{Call, Gate, Refusal, lacks, message::Era, visit::Client},
+    tools::{self, Answer, ENTRIES, Entry},
+};
+
+const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
+
+/// Who asks, and by which rules.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    /// The caller.
+    pub caller: Caller,
+    /// The address that limits count by; none on stdio.
+    pub client: Option<Client>,
+    /// The era of the request.
+    pub era: Era,
+    /// The id that the answer and the log share.
+    pub request_id: Arc<str>,
+}
+
+/// The methods over one gate.
+#[derive(Clone)]
+pub struct Core {
+    gate: Gate,
+    lists: Arc<Mutex<HashMap<(bool, u64), Arc<str>>>>,
+}
+
+impl Core {
+    /// The methods over `gate`.
+    #[must_use]
+    pub fn new(gate: Gate) -> Self {
+        Self { gate, lists: Arc::default() }
+    }
+
+    /// The result of one request, as JSON text.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        match (method, asker.era) {
+            ("tools/call", _) => self.call(params, asker).await,
+            ("tools/list", era) => one_page(&params).map(|()| self.tools(era, &asker.caller)),
+            ("server/discover", Era::Modern) => Ok(discovered()),
+            ("initialize", Era::Legacy) => initialized(&params),
+            ("ping", Era::Legacy) => Ok("{}".into()),
+            ("resources/list", era) => one_page(&params).map(|()| empty_list("resources", era)),
+            ("resources/templates/list", era) => one_page(&params).map(|()| empty_list("resourceTemplates", era)),
+            ("prompts/list", era) => one_page(&params).map(|()| empty_list("prompts", era)),
+            ("resources/read", era) => Err(text_of(&params, "uri").map_or_else(|fault| fault, |uri| Fault::resource(uri, era))),
+            ("prompts/get", _) => {
+                Err(text_of(&params, "name").map_or_else(|fault| fault, |_| Fault::parameters("there is no such prompt")))
+            }
+            ("completion/complete", era) => Ok(complete(json!({"completion": {"values": [], "total": 0, "hasMore": false}}), era, false)),
+            (other, _) => Err(Fault::method(other)),
+        }
+    }
+
+    async fn call(&self, mut params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let arguments = match params.remove("arguments") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(Fault::parameters("params.arguments must be an object")),
+        };
+        let name = text_of(&params, "name")?;
+        let entry = tools::find(name).ok_or_else(|| Fault::tool(name))?;
+        let call = Call { entry, arguments, caller: asker.caller.clone(), request_id: asker.request_id.to_string() };
+        match self.gate.call(call).await {
+            Ok(answer) => Ok(answered(&answer, asker.era)),
+            Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
+            Err(refusal) => Ok(refused(&refusal.to_string(), asker.era)),
+        }
+    }
+
+    /// `tools/list` of this caller: what it may call, in registry order.
+    fn tools(&self, era: Era, caller: &Caller) -> Arc<str> {
+        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| lacks(caller, entry).is_none()).collect();
+        let class = ENTRIES
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| lacks(caller, entry).is_none())
+            .fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
+            let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
+            complete(json!({ "tools": tools }), era, true)
+        });
+        list.clone()
+    }
+}
+
+/// Every list has one page: a cursor is none that was given.
+fn one_page(params: &Map<String, Value>) -> Result<(), Fault> {
+    if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
+        Err(Fault::parameters("unknown cursor: this list has one page"))
+    } else {
+        Ok(())
+    }
+}
+
+fn text_of<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, Fault> {
+    params.get(name).and_then(Value::as_str).ok_or_else(|| Fault::parameters(format!("params.{name} must be a text")))
+}
+
+/// A result of its era: modern ones say that they are complete and, where they may be cached, for how long (decision 45).
+fn complete(mut result: Value, era: Era, hints: bool) -> Arc<str> {
+    if let (Era::Modern, Some(map)) = (era, result.as_object_mut()) {
+        map.insert("resultType".to_owned(), "complete".into());
+        if hints {
+            map.insert("ttlMs".to_owned(), 0.into());
+            map.insert("cacheScope".to_owned(), "private".into());
+        }
+    }
+    result.to_string().into()
+}
+
+fn empty_list(name: &str, era: Era) -> Arc<str> {
+    complete(json!({ name: [] }), era, true)
+}
+
+/// Who the server is.
+#[must_use]
+pub fn identity() -> Implementation {
+    let mut identity = Implementation::new("runlore", env!("CARGO_PKG_VERSION"));
+    identity.title = Some("runlore run history".to_owned());
+    identity
+}
+
+/// What the server can do: lists of resources and prompts are there and empty until they are filled (decision 14).
+#[must_use]
+pub fn capabilities() -> ServerCapabilities {
+    ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().enable_completions().build()
+}
+
+/// How an agent should begin.
+#[must_use]
+pub const fn instructions() -> &'static str {
+    INSTRUCTIONS
+}
+
+fn discovered() -> Arc<str> {
+    let result = json!({
+        "supportedVersions": versions::SPOKEN, "capabilities": capabilities(), "instructions": INSTRUCTIONS,
+        "_meta": {"io.modelcontextprotocol/serverInfo": identity()},
+    });
+    complete(result, Era::Modern, true)
+}
+
+fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
+    let asked = text_of(params, "protocolVersion")?;
+    let result = json!({"protocolVersion": versions::negotiated(asked), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
+    Ok(result.to_string().into())
+}
+
+/// The typed result is text already: it is placed, not parsed.
+fn answered(answer: &Answer, era: Era) -> Arc<str> {
+    let text = Value::String(answer.text.clone()).to_string();
+    let json = answer.json.get();
+    let kind = kind(era);
+    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{json},\"isError\":false}}").into()
+}
+
+fn refused(sentence: &str, era: Era) -> Arc<str> {
+    let text = Value::String(sentence.to_owned()).to_string();
+    let kind = kind(era);
+    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}").into()
+}
+
+const fn kind(era: Era) -> &'static str {
+    match era {
+        Era::Modern => "\"resultType\":\"complete\",",
+        Era::Legacy => "",
+    }
+}
+
+/// A tool as `tools/list` has it.
+#[must_use]
+pub fn described(entry: &Entry) -> Tool {
+    let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
+    Tool::new(entry.name, entry.doc, Arc::new((entry.input_schema)()))
+        .with_title(entry.title)
+        .with_raw_output_schema(Arc::new((entry.output_schema)()))
+        .with_annotations(annotations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_says_that_it_only_reads() {
+        for tool in ENTRIES.iter().map(described) {
+            let hints = tool.annotations.expect("every tool has annotations");
+            let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
+            assert_eq!(said, (Some(true), Some(true), Some(false), Some(false)), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn the_list_fits_an_agents_budget() {
+        let bytes: usize = ENTRIES.iter().map(described).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
+        assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
+    }
+
+    #[test]
+    fn only_modern_results_carry_hints() {
+        let (modern, legacy) = (empty_list("prompts", Era::Modern), empty_list("prompts", Era::Legacy));
+        assert_eq!(
+            serde_json::from_str::<Value>(&modern).ok(),
+            Some(json!({"prompts": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}))
+        );
+        assert_eq!(serde_json::from_str::<Value>(&legacy).ok(), Some(json!({"prompts": []})));
+    }
+}

@@ -1,0 +1,85 @@
+//! JSON-RPC errors (decision 52): the third door that errors leave by.
+//!
+//! Promises: every code stands here, with the sentence that goes with it.
+//! Does not: know HTTP; a refused tool call is a result with `isError`, not one of these.
+
+use serde_json::{Value, json};
+
+use super::versions;
+use crate::{domain::attempt::shorten, gate::message::Era};
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// The JSON-RPC code.
+    pub code: i64,
+    /// A sentence.
+    pub message: String,
+    /// More, for programs.
+    pub data: Option<Value>,
+}
+
+impl Fault {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The method is not spoken here.
+    #[must_use]
+    pub fn method(method: &str) -> Self {
+        Self::new(-32601, format!("method \"{}\" is not spoken here", shorten(method, 80)))
+    }
+
+    /// The parameters are wrong.
+    #[must_use]
+    pub fn parameters(message: impl Into<String>) -> Self {
+        Self::new(-32602, message)
+    }
+
+    /// There is no such tool.
+    #[must_use]
+    pub fn tool(name: &str) -> Self {
+        Self::parameters(format!("unknown tool \"{}\"; tools/list names those there are", shorten(name, 80)))
+    }
+
+    /// There is no such resource: the code differs between the eras (SEP-2164).
+    #[must_use]
+    pub fn resource(uri: &str, era: Era) -> Self {
+        let code = if era == Era::Modern { -32602 } else { -32002 };
+        Self { data: Some(json!({"uri": shorten(uri, 512)})), ..Self::new(code, "there is no such resource") }
+    }
+
+    /// The version is not spoken.
+    #[must_use]
+    pub fn version(asked: &str) -> Self {
+        Self {
+            data: Some(json!({"supported": versions::SPOKEN, "requested": shorten(asked, 80)})),
+            ..Self::new(-32022, "this protocol version is not spoken here")
+        }
+    }
+
+    /// The caller may not.
+    #[must_use]
+    pub fn denied(needs: &str) -> Self {
+        Self { data: Some(json!({"reason": "insufficient_scope"})), ..Self::new(-32000, needs) }
+    }
+
+    /// A fault of ours.
+    #[must_use]
+    pub fn internal(request_id: &str) -> Self {
+        Self {
+            data: Some(json!({"requestId": request_id})),
+            ..Self::new(-32603, format!("an internal error; the log has it under request {request_id}"))
+        }
+    }
+
+    /// The error object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let (Some(data), Some(map)) = (&self.data, error.as_object_mut()) {
+            map.insert("data".to_owned(), data.clone());
+        }
+        error
+    }
+}
