@@ -1,7 +1,7 @@
 //! What the official conformance suite asks of every server: tools, prompts and resources without any meaning (cargo feature `fixtures`).
 //!
 //! Promises: each entry answers as the suite's own reference does; the dispatcher asks [`answer`] first and goes on where it gives none.
-//! Does not: stand in what is shipped, or go through the gate's call list: it has no project behind it.
+//! Does not: have tests of its own (the suite is one), stand in what is shipped, or go through the gate's call list: it has no project behind it.
 
 mod content;
 mod prompts;
@@ -98,71 +98,4 @@ fn client_can(params: &Params, name: &str) -> bool {
 /// The text under `key`, or nothing.
 fn text<'a>(params: &'a Params, key: &str) -> &'a str {
     params.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ask(name: &str, rest: &Value) -> Value {
-        let mut params = rest.as_object().cloned().unwrap_or_default();
-        params.insert("name".to_owned(), json!(name));
-        let reply = answer("tools/call", &params, Era::Modern).unwrap();
-        reply.result.unwrap_or_else(|error| json!({"error": error.code}))
-    }
-
-    #[test]
-    fn every_listed_tool_answers() {
-        for tool in tools::list() {
-            let name = tool["name"].as_str().unwrap();
-            assert!(tools::call(name, &Params::new()).is_some() && tool["description"].is_string(), "{name}");
-        }
-        assert!(tools::call("runs_list", &Params::new()).is_none());
-    }
-
-    #[test]
-    fn what_is_complete_reads_as_the_protocols_own_type() {
-        for name in
-            ["test_simple_text", "test_image_content", "test_audio_content", "test_embedded_resource", "test_multiple_content_types"]
-        {
-            let result: rmcp::model::CallToolResult = serde_json::from_value(ask(name, &json!({}))).unwrap();
-            assert!(!result.content.is_empty() && result.is_error != Some(true), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_state_that_was_changed_is_refused() {
-        let first = ask("test_input_required_result_tampered_state", &json!({}));
-        let state = first["requestState"].as_str().unwrap();
-        let confirm = json!({"confirm": {"action": "accept", "content": {"ok": true}}});
-        let second =
-            |state: &str| ask("test_input_required_result_tampered_state", &json!({"requestState": state, "inputResponses": confirm}));
-        assert_eq!(second(state)["content"][0]["type"], "text");
-        assert_eq!(second(&format!("{state}-TAMPERED"))["error"], -32602);
-    }
-
-    #[test]
-    fn three_rounds_end() {
-        let name = "test_input_required_result_multi_round";
-        let first = ask(name, &json!({}));
-        let second = ask(
-            name,
-            &json!({"requestState": first["requestState"], "inputResponses": {"step1": {"action": "accept", "content": {"name": "a"}}}}),
-        );
-        assert!(second["inputRequests"]["step2"].is_object() && second["requestState"] != first["requestState"], "{second}");
-        let third = ask(
-            name,
-            &json!({"requestState": second["requestState"], "inputResponses": {"step2": {"action": "accept", "content": {"color": "b"}}}}),
-        );
-        assert_eq!(third["content"][0]["type"], "text", "{third}");
-    }
-
-    #[test]
-    fn only_what_the_client_can_do_is_asked() {
-        let meta = json!({"_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
-        let asked = ask("test_input_required_result_capabilities", &meta);
-        let methods: Vec<&str> = asked["inputRequests"].as_object().unwrap().values().map(|one| one["method"].as_str().unwrap()).collect();
-        assert_eq!(methods, ["sampling/createMessage"]);
-        assert_eq!(ask("test_missing_capability", &json!({}))["error"], -32021);
-    }
 }
