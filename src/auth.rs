@@ -1,7 +1,9 @@
 //! Who calls, and what they may see.
 //!
 //! Promises: a [`Caller`] is built only here; a [`Scope`] only from a Caller; a store handle only from a Scope. No Caller, no rows.
-//! Does not: yet know tokens, keys or JWT (they come with the HTTP service).
+//! Does not: yet know keys or JWT (they come with the tenants).
+
+pub mod token;
 
 /// What a caller may do in an organization; each role includes those before it (decision 44).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,10 +26,19 @@ pub struct Caller {
     scopes: Scopes,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Scopes {
     /// All that reads (decision 48).
     AllReads,
+    /// These, sorted.
+    Named(Vec<String>),
+}
+
+/// All that decides what a caller may see: two callers with equal ones get equal answers (the answer cache's key, decision 82).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Visibility {
+    role: Role,
+    scopes: Scopes,
 }
 
 impl Caller {
@@ -35,6 +46,32 @@ impl Caller {
     #[must_use]
     pub fn local() -> Self {
         Self { principal: "local".to_owned(), role: Role::Owner, scopes: Scopes::AllReads }
+    }
+
+    /// Whoever reaches a server that asks for no token (`runlore mcp --http`, decision 48): owner, all read scopes.
+    #[must_use]
+    pub fn open() -> Self {
+        Self { principal: "anonymous".to_owned(), ..Self::local() }
+    }
+
+    /// Whoever reaches a public server: reads what is not text of cases and attempts (decision 35).
+    #[must_use]
+    pub fn public() -> Self {
+        Self::scoped("anonymous", Role::Viewer, &["eval:read", "runs:read", "resources:read", "project.evals.read"])
+    }
+
+    /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
+    pub(in crate::auth) fn bearer() -> Self {
+        Self { principal: "token".to_owned(), ..Self::local() }
+    }
+
+    /// A caller with exactly these scopes.
+    #[must_use]
+    pub fn scoped(principal: &str, role: Role, scopes: &[&str]) -> Self {
+        let mut scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        Self { principal: principal.to_owned(), role, scopes: Scopes::Named(scopes) }
     }
 
     /// The name that logs and audit lines carry: a key or subject id, `anonymous` or `local`; never an address.
@@ -52,9 +89,22 @@ impl Caller {
     /// Whether the caller holds the scope `name`, such as `eval:read`.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
-        match self.scopes {
+        match &self.scopes {
             Scopes::AllReads => name.ends_with(":read") || name == "project.evals.read",
+            Scopes::Named(names) => names.iter().any(|held| held == name),
         }
+    }
+
+    /// The key or subject id; none for those who are known by nothing but where they come from.
+    #[must_use]
+    pub fn identified(&self) -> Option<&str> {
+        Some(self.principal.as_str()).filter(|name| !matches!(*name, "anonymous" | "local"))
+    }
+
+    /// What decides what the caller may see. Text visibility follows from the scopes.
+    #[must_use]
+    pub fn visibility(&self) -> Visibility {
+        Visibility { role: self.role, scopes: self.scopes.clone() }
     }
 
     /// What of the local project this caller may see.

@@ -5,6 +5,7 @@
 //! Does not: hold logic of its own.
 
 pub mod demo;
+pub mod health;
 pub mod import;
 pub mod mcp;
 pub mod output;
@@ -88,6 +89,7 @@ pub fn command() -> Command {
         .args(place)
         .subcommand(demo::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import").about("Imports logs, or directories of them, into the project's history")))
+        .subcommand(health::command())
         .subcommand(mcp::command())
         .subcommands(tools)
 }
@@ -101,7 +103,11 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             import::run(&args, &place, output)
         }
-        "mcp" => mcp::run(&place),
+        "health" => health::run(inner, output),
+        "mcp" => {
+            let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            mcp::run(&args, &place)
+        }
         _ => {
             let entry = ENTRIES
                 .iter()
@@ -119,6 +125,7 @@ mod tests {
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
         ("demo", "shows a person around"),
+        ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
         ("mcp", "is the server itself"),
         ("help", "is clap's"),

@@ -158,7 +158,10 @@ mod tests {
             complaint("[redaction]\nat_imports = true"),
             "x.toml: redaction.at_imports is no key; the keys of [redaction] are at_import"
         );
-        assert_eq!(complaint("[limit]"), "x.toml: [limit] is no section; the sections are import, index, store, limits, redaction");
+        assert_eq!(
+            complaint("[limit]"),
+            "x.toml: [limit] is no section; the sections are import, index, store, limits, http, admin, redaction"
+        );
         assert_eq!(complaint("limits = 3"), "x.toml: limits is 3; it must be a section, [limits]");
         assert_eq!(complaint("[limits]\nrows_limit = 0\nline_bytes = 0").lines().count(), 2);
     }

@@ -6,78 +6,128 @@
 //! Promises: HTTP, stdio and the command line share the call list, so they cannot disagree.
 //! Does not: know SQL, rmcp or a tool's arguments.
 
+pub mod arguments;
 pub mod audit;
+pub mod authenticate;
 pub mod authorize;
+pub mod body;
+pub mod cache;
+pub mod call;
+pub mod client;
 pub mod deadline;
+pub mod deadline_http;
+pub mod decode;
+pub mod door;
+pub mod framing;
 pub mod fresh;
+pub mod headers;
+pub mod health;
+pub mod host;
+pub mod inflight;
+pub mod limiter;
+pub mod measure;
 pub mod message;
+pub mod next;
+pub mod origin;
+pub mod panics;
+#[cfg(test)]
+pub(crate) mod probe;
+pub mod rate;
 pub mod redact;
 pub mod refusal;
+pub mod request_id;
+pub mod route;
 pub mod run;
+pub mod slots;
+pub mod step;
+#[cfg(test)]
+mod tests;
+pub mod tool_rate;
+pub mod total;
+#[cfg(test)]
+mod trial;
 pub mod visit;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Map, Value};
 use tower::{ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
 
+pub use self::call::{Call, CallerKey, Refusal};
+use self::{
+    limiter::Limiter,
+    next::{around, shared},
+};
 use crate::{
     auth::{Caller, Role},
     store::Store,
-    telemetry::redaction::Redactor,
-    tools::{Answer, Entry, Limits, ToolError, render::Style},
+    telemetry::{
+        hook::Hooks,
+        metrics::{self, Metrics},
+        redaction::Redactor,
+    },
+    tools::{Answer, Entry, Limits, render::Style},
 };
 
 /// What a step's future is.
 pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A tool call on its way.
-#[derive(Clone)]
-pub struct Call {
-    /// The tool.
-    pub entry: &'static Entry,
-    /// Its arguments, not yet decoded.
-    pub arguments: Map<String, Value>,
-    /// Who calls.
-    pub caller: Caller,
-    /// The id that the answer and the log share.
-    pub request_id: String,
+/// What comes back up the list.
+pub type Reply = Result<Served, Refusal>;
+
+/// An answer, and how it was come by.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The answer.
+    pub answer: Arc<Answer>,
+    /// Whether another call had computed it.
+    pub cached: bool,
 }
 
-/// Why a call was not answered.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The caller may not.
-    #[error("{tool} needs {needs}")]
-    Denied {
-        /// The tool.
-        tool: &'static str,
-        /// The missing scopes or role, as words.
-        needs: String,
-    },
-    /// It took too long.
-    #[error("{tool} did not answer within {seconds} s; narrow the question and try again")]
-    Timeout {
-        /// The tool.
-        tool: &'static str,
-        /// The deadline.
-        seconds: u64,
-    },
-    /// The tool refused or failed.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
-    /// The tool panicked; the log has it under this request id.
-    #[error("an internal error; the log has it under request {0}")]
-    Panicked(String),
+/// How much of what, of calls that are counted. The defaults are a loopback server's (decision 32).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls a minute of one caller (`--rate`); 0 is off.
+    pub rate: u32,
+    /// Calls a minute that run, of all callers (`--rate-total`); 0 is off.
+    pub rate_total: u32,
+    /// Heavy calls at once, of all callers (`--concurrent`).
+    pub concurrent: usize,
+    /// Light calls at once of one caller.
+    pub light_per_caller: usize,
+    /// How long a heavy call waits for its place.
+    pub slot_wait: Duration,
+    /// Bytes of answers that are kept, of uncounted calls too; 0 is none.
+    pub cache_bytes: u64,
+    /// How long an answer is kept.
+    pub cache_for: Duration,
+    /// Tools that are on the blocking pool at once, of uncounted calls too (`mcp.handlers`).
+    pub handlers: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            rate: 0,
+            rate_total: 0,
+            concurrent: 4,
+            light_per_caller: 8,
+            slot_wait: Duration::from_secs(30),
+            cache_bytes: 16 * 1024 * 1024,
+            cache_for: Duration::from_secs(3600),
+            handlers: 256,
+        }
+    }
 }
 
 /// What the gate needs to know.
 #[derive(Clone)]
 pub struct Settings {
+    /// The project's id, for the key of the cache.
+    pub project: Arc<str>,
     /// The project.
     pub store: Arc<dyn Store>,
-    /// Brings the index up to date with the files; blocks.
-    pub refresh: Arc<dyn Fn() + Send + Sync>,
+    /// Brings the index up to date with the files, waiting for a bounded time, and says what an answer should say of it.
+    pub refresh: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// What replaces secrets on the way out.
     pub redactor: Arc<Redactor>,
     /// Bounds on answers.
@@ -86,42 +136,96 @@ pub struct Settings {
     pub style: Style,
     /// How long one call may run.
     pub call_timeout: Duration,
+    /// Bounds on calls.
+    pub bounds: Bounds,
     /// Whether a line per call is logged.
     pub audit: bool,
+    /// Who else is told of calls and faults.
+    pub hooks: Hooks,
 }
 
 /// The call list, ready to serve.
 #[derive(Clone)]
 pub struct Gate {
-    call: BoxCloneSyncService<Call, Answer, Refusal>,
+    call: BoxCloneSyncService<Call, Served, Refusal>,
+    watched: Watched,
+}
+
+/// The parts of the list whose state is worth a number.
+#[derive(Clone)]
+struct Watched {
+    audit: Arc<audit::Audit>,
+    rate: Arc<Limiter<CallerKey>>,
+    cache: Arc<cache::Cache>,
+    slots: Arc<slots::Slots>,
 }
 
 impl Gate {
-    /// Puts the steps in their order.
+    /// Puts the steps in their order (decision 1).
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        let bounds = settings.bounds.clone();
+        let watched = Watched {
+            audit: Arc::new(audit::Audit::new(&settings)),
+            rate: Arc::new(Limiter::new(bounds.rate)),
+            cache: Arc::new(cache::Cache::new(&bounds, settings.project.clone())),
+            slots: Arc::new(slots::Slots::new(&bounds)),
+        };
         let call = ServiceBuilder::new()
-            // Around all that follows, so that a refused call leaves its line too.
-            .layer(audit::AuditLayer::new(settings.audit))
-            // Before anything is spent on a caller who may not.
-            .layer(authorize::AuthorizeLayer)
-            // Around all that takes time.
-            .layer(deadline::DeadlineLayer::new(settings.call_timeout))
-            // Before the answer is computed, so that it knows the files as they are.
-            .layer(fresh::FreshLayer::new(settings.refresh.clone()))
-            // Around the answer and the refusal: whatever the store holds, no secret leaves.
-            .layer(redact::RedactLayer::new(settings.redactor.clone()))
-            // On the blocking pool: arguments, the answer, its text.
+            // Around all that follows, so that a refused or cached call leaves its line too.
+            .layer(shared(watched.audit.clone()))
+            // Every call is one of its caller's, whatever becomes of it: guessing names or arguments is not free.
+            .layer(around(tool_rate::ToolRate::new(watched.rate.clone(), bounds.rate)))
+            // Before anything is spent on a caller who may not, and before the cache, which must not answer one.
+            .layer(around(authorize::Authorize))
+            // Before anything is waited for: a wrong argument needs no file, no slot and no share of the total.
+            .layer(around(arguments::Arguments::new(settings.redactor.clone())))
+            // Before the cache, whose key is the generation after this look at the files.
+            .layer(around(fresh::Fresh::new(&settings)))
+            // Before what limits running: a repeated question costs nothing but its caller's own rate.
+            .layer(shared(watched.cache.clone()))
+            // Only what really runs waits for a place.
+            .layer(shared(watched.slots.clone()))
+            // After the wait, so that one who gave up waiting has taken nothing from the others.
+            .layer(around(total::Total::new(Limiter::new(bounds.rate_total), bounds.rate_total)))
+            // Around what runs, not what waits.
+            .layer(around(deadline::Deadline::new(settings.call_timeout)))
+            // Around the answer and the refusal: whatever the store holds, no secret leaves, nor enters the cache.
+            .layer(around(redact::Redact::new(settings.redactor.clone())))
+            // On the blocking pool: the answer, its text.
             .service(run::Run::new(settings));
-        Self { call: BoxCloneSyncService::new(call) }
+        Self { call: BoxCloneSyncService::new(call), watched }
     }
 
-    /// Sends one call down the list.
+    /// Sends one call down the list. One that names no tool goes down too, with [`crate::tools::UNKNOWN`], and is refused with
+    /// [`Refusal::Unknown`] unless its rate refuses it before: it counts like any other.
     ///
     /// # Errors
     /// [`Refusal`], whose text is for the caller.
-    pub async fn call(&self, call: Call) -> Result<Answer, Refusal> {
-        self.call.clone().oneshot(call).await
+    pub async fn call(&self, call: Call) -> Result<Arc<Answer>, Refusal> {
+        self.call.clone().oneshot(call).await.map(|served| served.answer)
+    }
+
+    /// Has `metrics` read the list's own numbers when it is asked for them.
+    ///
+    /// # Errors
+    /// When they are watched already.
+    pub fn watch(&self, metrics: &Metrics) -> Result<(), metrics::Error> {
+        let Watched { audit, rate, cache, slots } = self.watched.clone();
+        metrics.watch(&metrics::CALLS_IN_FLIGHT, &[], move || audit.in_flight())?;
+        metrics.watch(&metrics::LIMITER_ENTRIES, &["tool_rate"], move || rate.keys() as u64)?;
+        let callers = slots.clone();
+        metrics.watch(&metrics::LIMITER_ENTRIES, &["running"], move || callers.callers() as u64)?;
+        metrics.watch(&metrics::SLOTS_IN_USE, &[], move || slots.in_use() as u64)?;
+        let of_cache = |row, number: fn(&cache::Cache) -> u64| {
+            let cache = cache.clone();
+            metrics.watch(row, &[], move || number(&cache))
+        };
+        of_cache(&metrics::CACHE_HITS, cache::Cache::hits)?;
+        of_cache(&metrics::CACHE_MISSES, cache::Cache::misses)?;
+        of_cache(&metrics::CACHE_FOLLOWERS, cache::Cache::followers)?;
+        of_cache(&metrics::CACHE_BYTES, cache::Cache::bytes)?;
+        of_cache(&metrics::CACHE_ENTRIES, cache::Cache::entries)
     }
 }
 

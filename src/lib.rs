@@ -16,13 +16,16 @@
 //! | [`tools`] | what an agent calls and a person runs, one file each |
 //! | [`gate`] | THE WAY OF A REQUEST: the list of steps over every call |
 //! | [`mcp`] | the only place that knows rmcp |
+//! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop |
+//! | [`health`] | whether the service can answer |
+//! | [`admin`] | the private listener: liveness, readiness, metrics |
 //! | [`cli`] | the command line, and where a local run is put together |
 //!
 //! # How a question is answered
 //!
 //! `runlore mcp` ([`cli::mcp`]) opens the project ([`cli::session`]) and serves [`mcp::handler`] over stdio. A `tools/call` becomes a
-//! [`gate::Call`] and goes down [`gate::Gate`]: audit, authorize, deadline, fresh ([`local::index`] reads logs that changed), redact, run. The
-//! tool reads cells, attempts and transcripts through [`store::Store`], applies the rules of [`domain`], and returns a typed result that is
+//! [`gate::Call`] and goes down [`gate::Gate`]: audit, the caller's rate, authorize, arguments, fresh ([`local::index`] reads logs that changed),
+//! the answer cache, slots, the total rate, deadline, redact, run. The tool reads cells, attempts and transcripts through [`store::Store`], applies the rules of [`domain`], and returns a typed result that is
 //! serialised once. The command line takes the same way.
 //!
 //! # How a log comes in
@@ -39,15 +42,18 @@
 //! * Every wait has a deadline and every buffer a cap, each a key of `config/reference.md`.
 //! * Bad input is a sentence, never a panic; no sentence carries SQL, a secret or a path that the asker did not give.
 
+pub mod admin;
 pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod gate;
+pub mod health;
 pub mod importers;
 pub mod local;
 pub mod mcp;
+pub mod serve;
 pub mod stats;
 pub mod store;
 pub mod telemetry;

@@ -9,5 +9,6 @@ pub mod faults;
 pub mod fixtures;
 pub mod handler;
 pub mod http;
+pub mod lines;
 pub mod stdio;
 pub mod versions;

@@ -24,7 +24,7 @@ use crate::domain::{
 };
 
 /// Why the store could not answer or write. The text is for people and carries no SQL and no path.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// Another process holds the write lock for longer than the deadline.
     #[error("the store is busy: another process is writing to it; try again")]

@@ -1,8 +1,10 @@
 //! What runlore says about itself, and what it must never say.
 //!
 //! Promises: stdout is never written to (it may be a protocol stream); secrets are replaced before text leaves or is kept.
-//! Does not: yet export metrics or traces (they come with the HTTP service).
+//! Does not: yet export traces.
 
+pub mod hook;
+pub mod metrics;
 pub mod redaction;
 
 use std::io::Write as _;
@@ -22,8 +24,8 @@ pub fn start() {
 }
 
 /// Writes one JSON line to stderr, whole. A stderr that is gone loses the line, not the call.
-pub fn line(value: &serde_json::Value) {
-    let mut text = value.to_string();
+pub fn line(value: &impl serde::Serialize) {
+    let Ok(mut text) = serde_json::to_string(value) else { return };
     text.push('\n');
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -10,7 +10,7 @@ pub mod history;
 pub mod render;
 pub mod resolve;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use schemars::JsonSchema;
@@ -85,6 +85,8 @@ pub struct Ctx {
     pub limits: Limits,
     /// How text is to look.
     pub style: Style,
+    /// What the answer should say besides: that the index is not whole.
+    pub note: Option<String>,
 }
 
 /// A result: the JSON that a program reads and the text that a person reads.
@@ -94,6 +96,8 @@ pub struct Answer {
     pub json: Box<RawValue>,
     /// A short rendering of the same.
     pub text: String,
+    /// Whether it stays true until the store's generation rises: then it may be kept.
+    pub lasting: bool,
 }
 
 /// One tool. Implemented by an empty type; everything else derives from it.
@@ -116,6 +120,9 @@ pub trait Tool {
     const WEIGHT: Weight = Weight::Light;
     /// The arguments that narrow an answer, named when one is too large.
     const NARROWS: &'static str;
+    /// Whether answers may be kept while the store's generation stays (decision 82): not where they depend on more than the store, the
+    /// arguments and what the caller may see.
+    const CACHEABLE: bool = true;
 
     /// The arguments.
     type Input: Args + DeserializeOwned + Serialize + JsonSchema;
@@ -128,9 +135,20 @@ pub trait Tool {
     /// [`ToolError`], whose text is for the caller.
     fn call(ctx: &Ctx, input: Self::Input) -> Result<Self::Output, ToolError>;
 
+    /// Where the result says what else should be known.
+    fn note(output: &mut Self::Output) -> &mut Option<String>;
+
+    /// Whether this one answer may be kept, where the tool's may.
+    fn lasting(_: &Self::Output) -> bool {
+        true
+    }
+
     /// The answer as text for people.
     fn text(output: &Self::Output, style: &Style) -> String;
 }
+
+/// A tool's arguments, as the tool has them.
+pub type Decoded = Result<Map<String, Value>, ToolError>;
 
 /// A tool with its types erased: a row of the registry.
 pub struct Entry {
@@ -150,6 +168,8 @@ pub struct Entry {
     pub role: Role,
     /// [`Tool::WEIGHT`].
     pub weight: Weight,
+    /// [`Tool::CACHEABLE`].
+    pub cacheable: bool,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -158,6 +178,8 @@ pub struct Entry {
     pub command: fn() -> Command,
     /// A command line's arguments as JSON.
     pub arguments: fn(&ArgMatches) -> Result<Map<String, Value>, clap::Error>,
+    /// Checks the arguments and writes them as the tool has them: defaults in, `null` out.
+    pub canonical: fn(Map<String, Value>) -> Decoded,
     /// Decodes the arguments, answers, renders.
     pub run: fn(&Ctx, Map<String, Value>) -> Result<Answer, ToolError>,
 }
@@ -173,13 +195,52 @@ impl Entry {
             scopes: T::SCOPES,
             role: T::ROLE,
             weight: T::WEIGHT,
+            cacheable: T::CACHEABLE,
             input_schema: arguments::input_schema::<T::Input>,
             output_schema: arguments::output_schema::<T::Output>,
             command: command::<T>,
             arguments: from_matches::<T>,
+            canonical: canonical::<T>,
             run: run::<T>,
         }
     }
+}
+
+/// What a call of a tool that is not there is counted and logged as (decision 37). It is in no list and cannot be called.
+pub static UNKNOWN: Entry = Entry {
+    name: "unknown",
+    verb: "unknown",
+    title: "",
+    doc: "",
+    toolsets: &[],
+    scopes: &[],
+    role: Role::Viewer,
+    weight: Weight::Light,
+    cacheable: false,
+    input_schema: Map::new,
+    output_schema: Map::new,
+    command: || Command::new("unknown"),
+    arguments: |_| Ok(Map::new()),
+    canonical: |_| Err(not_there()),
+    run: |_, _| Err(not_there()),
+};
+
+fn not_there() -> ToolError {
+    ToolError::NotFound("there is no such tool".to_owned())
+}
+
+/// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
+#[must_use]
+pub fn argument_names(entry: &'static Entry) -> &'static [String] {
+    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| ENTRIES.iter().map(names_of).collect());
+    let index = ENTRIES.iter().position(|other| std::ptr::eq(other, entry));
+    index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
+}
+
+fn names_of(entry: &Entry) -> Vec<String> {
+    let schema = (entry.input_schema)();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|names| names.keys().cloned()).collect()
 }
 
 /// The entry that `name` means: its own name, or one with dots or dashes for underscores (decision 84).
@@ -202,12 +263,24 @@ fn from_matches<T: Tool>(matches: &ArgMatches) -> Result<Map<String, Value>, cla
 }
 
 fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
-    let output = T::call(ctx, arguments::decode(arguments)?)?;
+    let mut output = T::call(ctx, arguments::decode(arguments)?).map_err(|error| error.beside(ctx.note.as_deref()))?;
+    if let Some(said) = &ctx.note {
+        let note = T::note(&mut output);
+        *note = Some(note.take().map_or_else(|| said.clone(), |own| format!("{own} {said}")));
+    }
     let json = serde_json::value::to_raw_value(&output).map_err(|error| ToolError::Internal(error.to_string()))?;
     if json.get().len() > ctx.limits.result_bytes {
         return Err(ToolError::TooLarge { tool: T::NAME, bytes: json.get().len(), max: ctx.limits.result_bytes, narrows: T::NARROWS });
     }
-    Ok(Answer { json, text: T::text(&output, &ctx.style) })
+    Ok(Answer { json, text: T::text(&output, &ctx.style), lasting: T::lasting(&output) })
+}
+
+fn canonical<T: Tool>(arguments: Map<String, Value>) -> Decoded {
+    let input: T::Input = arguments::decode(arguments)?;
+    match serde_json::to_value(input).map_err(|error| ToolError::Internal(error.to_string()))? {
+        Value::Object(map) => Ok(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        _ => Err(ToolError::Internal(format!("the arguments of {} are no object", T::NAME))),
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +297,17 @@ mod tests {
         assert_eq!(find("runs-list").map(|entry| entry.name), Some("runs_list"));
         assert_eq!(find("runs.list").map(|entry| entry.name), Some("runs_list"));
         assert!(find("runs list").is_none());
+    }
+
+    #[test]
+    fn canonical_arguments_are_their_own_canonical_form() {
+        for entry in ENTRIES {
+            let required = (entry.input_schema)().get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            let given: Map<String, Value> = required.iter().filter_map(|name| Some((name.as_str()?.to_owned(), "latest".into()))).collect();
+            let once = (entry.canonical)(given).unwrap();
+            assert_eq!((entry.canonical)(once.clone()).unwrap(), once, "{}", entry.name);
+            assert!(once.keys().all(|name| argument_names(entry).contains(name)), "{}", entry.name);
+        }
     }
 
     #[test]

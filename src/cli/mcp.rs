@@ -1,9 +1,10 @@
-//! `runlore mcp`: the server.
+//! `runlore mcp`: the server of one project, over stdio or HTTP.
 //!
-//! Promises: starts fast, answers `tools/list` without reading a log; indexing happens before the first call.
-//! Does not: speak HTTP yet.
+//! Promises: starts fast, answers `tools/list` without reading a log; indexing happens before the first call; flags that need `--http` are
+//! refused without it.
+//! Does not: put the service together (`serve` does).
 
-use clap::Command;
+use clap::{Args, Command};
 
 use super::{
     CliError,
@@ -13,21 +14,45 @@ use crate::{
     auth::Caller,
     gate::Gate,
     mcp::{core::Core, handler::Handler, stdio},
+    serve,
     tools::render::Style,
 };
+
+/// The arguments of `runlore mcp`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct McpArgs {
+    /// Serve over HTTP instead of standard input and output.
+    #[arg(long)]
+    pub http: bool,
+    /// What the HTTP service is told.
+    #[command(flatten)]
+    pub flags: serve::flags::HttpFlags,
+}
 
 /// The verb.
 #[must_use]
 pub fn command() -> Command {
-    Command::new("mcp").about("Serves the project's run history to an agent over MCP on standard input and output; ends when stdin closes")
+    McpArgs::augment_args(
+        Command::new("mcp")
+            .about("Serves the project's run history to agents over MCP: on standard input and output, or with --http over HTTP"),
+    )
 }
 
 /// Serves until stdin closes or a signal comes.
 ///
 /// # Errors
-/// [`CliError`] when there is no project, the store cannot be opened, or the session breaks.
-pub fn run(place: &Place) -> Result<u8, CliError> {
+/// [`CliError`] when there is no project, the store or port cannot be opened, or the session breaks.
+pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
+    if args.http {
+        let config = session::config(place)?;
+        let settings = serve::settings::Settings::for_mcp(&args.flags, &config).map_err(CliError::Usage)?;
+        return serve::run(&Session::open_as(place, &settings.anonymous())?, settings);
+    }
+    if let Some(flag) = args.flags.given() {
+        return Err(CliError::Usage(format!("--{flag} needs --http")));
+    }
     let session = Session::open(place)?;
+    session.begin_index();
     let gate = Gate::new(session.settings(Style::PLAIN, true));
     let handler = Handler::new(Core::new(gate), Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;

@@ -8,12 +8,12 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{
     CliError,
     output::Output,
+    progress::Bar,
     session::{Place, Session},
 };
 use crate::{
     auth::Caller,
-    clock,
-    gate::{Call, Gate},
+    gate::{Bounds, Call, Gate, Settings},
     tools::{Answer, Entry, Limits},
 };
 
@@ -38,11 +38,14 @@ pub fn command(entry: &Entry) -> Command {
 pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &mut Output) -> Result<u8, CliError> {
     let arguments = (entry.arguments)(matches).map_err(|error| CliError::Usage(error.to_string()))?;
     let session = Session::open(place)?;
+    session.index_now(&Bar::new(output.watched()))?;
     let settings = session.settings(output.style(), false);
     // A person's own terminal takes what an agent's context does not.
     let limits = Limits { result_bytes: usize::MAX, ..settings.limits.clone() };
-    let gate = Gate::new(crate::gate::Settings { limits, ..settings });
-    let call = Call { entry, arguments, caller: Caller::local(), request_id: clock::request_id() };
+    // One call and the process ends: nothing to keep an answer for.
+    let bounds = Bounds { cache_bytes: 0, ..settings.bounds.clone() };
+    let gate = Gate::new(Settings { limits, bounds, ..settings });
+    let call = Call::local(entry, arguments, Caller::local());
     let answer = session::block_on(gate.call(call))?.map_err(|refusal| CliError::Refused(refusal.to_string()))?;
     output.say(if matches.get_flag("json") { answer.json.get() } else { &answer.text });
     let gating = entry.name == "compare" && matches.get_flag("exit-code");

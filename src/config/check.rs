@@ -37,7 +37,8 @@ fn mismatch(row: &Row, value: &Value) -> Option<String> {
         (Shape::Number { min, max, .. }, Value::Integer(number)) => {
             u64::try_from(*number).is_ok_and(|number| (min..=max).contains(&number))
         }
-        (Shape::Flag { .. }, Value::Boolean(_)) => true,
+        (Shape::Flag { .. }, Value::Boolean(_)) | (Shape::Text { .. }, Value::String(_)) => true,
+        (Shape::Texts { most, .. }, Value::Array(all)) => all.len() <= most && all.iter().all(Value::is_str),
         _ => false,
     };
     (!fits).then(|| format!("{}.{} is {}; it must be {}", row.section, row.key, shown(value), allowed(row.shape, value)))
@@ -49,6 +50,8 @@ fn allowed(shape: Shape, value: &Value) -> String {
         Shape::Number { min, max, .. } if value.is_integer() => format!("from {min} to {max}"),
         Shape::Number { min, max, .. } => format!("a whole number from {min} to {max}"),
         Shape::Flag { .. } => "true or false".to_owned(),
+        Shape::Text { .. } => "a text".to_owned(),
+        Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
     }
 }
 

@@ -25,6 +25,18 @@ pub enum Shape {
         /// Its value where the config says nothing.
         default: bool,
     },
+    /// A text.
+    Text {
+        /// Its value where the config says nothing.
+        default: &'static str,
+    },
+    /// A list of texts.
+    Texts {
+        /// Its value where the config says nothing.
+        default: &'static [&'static str],
+        /// How many at most.
+        most: usize,
+    },
 }
 
 /// One key.
@@ -54,6 +66,12 @@ pub struct Section {
 }
 
 macro_rules! shape {
+    (text $default:expr) => {
+        Shape::Text { default: $default }
+    };
+    (texts $default:expr, $most:expr) => {
+        Shape::Texts { default: &$default, most: $most }
+    };
     ($default:expr) => {
         Shape::Flag { default: $default }
     };
@@ -63,6 +81,8 @@ macro_rules! shape {
 }
 
 macro_rules! bounds_fit {
+    ($kind:ty; text $default:expr) => {};
+    ($kind:ty; texts $default:expr, $most:expr) => {};
     ($kind:ty; $default:expr) => {};
     ($kind:ty; $default:expr, $min:expr, $max:expr, $unit:literal) => {
         const _: () = {
@@ -120,6 +140,12 @@ macro_rules! sections {
 }
 
 macro_rules! first {
+    (text $default:expr) => {
+        String::from($default)
+    };
+    (texts $default:expr, $most:expr) => {
+        <[&str]>::iter(&$default).map(|text| String::from(*text)).collect()
+    };
     ($default:expr $(, $rest:expr)*) => {
         $default
     };
@@ -195,6 +221,110 @@ sections! {
         /// Bytes of one transcript line among the last lines that `failures` shows of an attempt; the rest is cut.
         tail_line_bytes: usize = (1024, 64, 32_768, "bytes"),
             "the tail says how an attempt ended; many attempts stand in one answer";
+    }
+
+    /// The HTTP service. The flags of `runlore mcp --http` and `runlore serve` override these keys.
+    http: Http {
+        /// The address to listen on.
+        host: String = (text "127.0.0.1"),
+            "nobody but this machine, unless the operator says otherwise";
+        /// The port to listen on.
+        port: u16 = (4986, 1, 65_535, "port"),
+            "S-history's";
+        /// The MCP endpoints of `runlore serve`.
+        endpoints: Vec<String> = (texts ["/mcp", "/api/mcp"], 16),
+            "S-harness's and S-tenant's";
+        /// Those of them that frame answers to clients of the older era as an event stream.
+        event_stream_endpoints: Vec<String> = (texts ["/api/mcp"], 16),
+            "S-tenant's clients expect it; modern answers are JSON everywhere";
+        /// Host names that are answered besides the loopback's: `name` takes it bare, with :443, :80 or the port; `name:port` only that.
+        allowed_hosts: Vec<String> = (texts [], 64),
+            "a browser that was led to this address under another name must get nothing (DNS rebinding)";
+        /// Origins of browsers that may call, such as `https://app.example`.
+        allowed_origins: Vec<String> = (texts [], 64),
+            "agents send none; a page of another site must get nothing";
+        /// Networks whose `client_header` is believed, such as `10.0.0.0/8`; the loopback always is.
+        trusted_proxies: Vec<String> = (texts [], 64),
+            "a header from anybody else would let him name himself";
+        /// The header in which a trusted proxy names the caller, such as `X-Real-IP`; empty for none.
+        client_header: String = (text ""),
+            "proxies differ; without one the connection's own address counts";
+        /// Whether anybody may read: texts of cases and attempts are hidden then.
+        public: bool = (false),
+            "what is published is the operator's decision";
+        /// Tool calls a minute of one caller; 0 for no limit.
+        rate_per_min: u32 = (120, 0, 1_000_000, "calls a minute"),
+            "an agent at work makes some ten; on the loopback there is no limit unless asked for";
+        /// Tool calls a minute that run, of all callers together; 0 for no limit.
+        rate_total_per_min: u32 = (600, 0, 10_000_000, "calls a minute"),
+            "holds when callers can name themselves any address";
+        /// Requests a minute from one address, whatever they ask; 0 for no limit.
+        request_rate_per_min: u32 = (600, 0, 10_000_000, "requests a minute"),
+            "floods of ping and tools/list never reach the tools' rate";
+        /// Heavy tools that run at once.
+        concurrent: usize = (4, 1, 1024, "calls"),
+            "a heavy tool takes a core";
+        /// How long one call may run.
+        timeout_s: u64 = (300, 1, 3600, "seconds"),
+            "S-harness's";
+        /// How long a heavy call waits for a slot before it is refused as busy.
+        slot_wait_s: u64 = (30, 1, 600, "seconds"),
+            "S-harness's; under the minute at which clients give up";
+        /// Light tools of one caller that run at once.
+        light_per_caller: usize = (8, 1, 1024, "calls"),
+            "an agent asks a few things in parallel";
+        /// Calls that run at once, of all callers together.
+        handlers: usize = (256, 1, 65_536, "calls"),
+            "each holds a thread of the blocking pool while it reads";
+        /// Bytes of a request's body.
+        body_bytes_max: usize = (65_536, 1024, 16_777_216, "bytes"),
+            "arguments are small; S-harness's";
+        /// How long a body may take to come.
+        body_deadline_s: u64 = (10, 1, 600, "seconds"),
+            "S-harness's";
+        /// Bytes of a request's head.
+        header_bytes_max: usize = (16_384, 8192, 1_048_576, "bytes"),
+            "tokens take a few kilobytes; hyper alone takes hundreds";
+        /// Headers of a request.
+        headers_max: usize = (100, 10, 1000, "headers"),
+            "browsers behind proxies send some thirty";
+        /// How long a head may take to come.
+        header_deadline_s: u64 = (10, 1, 600, "seconds"),
+            "a head is one packet";
+        /// How long a connection may stay without a request in flight.
+        idle_s: u64 = (5, 1, 3600, "seconds"),
+            "silence, half a preface and forgotten keep-alives hold a place";
+        /// Open connections.
+        connections_max: usize = (64, 1, 65_536, "connections"),
+            "S-harness's";
+        /// Open connections of one address; requests in flight of one caller behind a trusted proxy.
+        per_caller_max: usize = (8, 1, 65_536, "connections"),
+            "S-harness's";
+        /// Requests in flight, of all connections together.
+        in_flight_max: usize = (512, 1, 65_536, "requests"),
+            "one HTTP/2 connection carries many";
+        /// Addresses that a limit remembers at most.
+        limiter_keys_max: usize = (100_000, 100, 10_000_000, "addresses"),
+            "some 100 bytes each; beyond it the oldest are forgotten";
+        /// Bytes of answers that are kept.
+        cache_bytes: u64 = (16 * MIB, 0, GIB, "bytes"),
+            "S-harness's; repeated views of an agent's session";
+        /// How long an answer is kept at most.
+        cache_ttl_s: u64 = (3600, 1, 86_400, "seconds"),
+            "a write makes it stale at once; this only frees memory";
+        /// How long calls in flight may take to finish once the server is told to end.
+        drain_s: u64 = (20, 0, 600, "seconds"),
+            "under the half minute at which supervisors kill";
+    }
+
+    /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
+    admin: Admin {
+        /// Where it listens.
+        listen: String = (text "127.0.0.1:4987"),
+            "next to the service's own";
+        /// Whether another than a loopback address is taken.
+        allow_remote: bool = (false),
+            "it asks for no token";
     }
 
     /// Secrets in text become `[REDACTED]`; on the way out always.

@@ -69,6 +69,8 @@ fn default(shape: Shape) -> String {
     match shape {
         Shape::Number { default, .. } => grouped(default),
         Shape::Flag { default } => default.to_string(),
+        Shape::Text { default } => format!("{default:?}"),
+        Shape::Texts { default, .. } => format!("{default:?}"),
     }
 }
 
@@ -76,6 +78,8 @@ fn bounds(shape: Shape) -> String {
     match shape {
         Shape::Number { min, max, unit, .. } => format!("{} to {} {unit}", grouped(min), grouped(max)),
         Shape::Flag { .. } => "true or false".to_owned(),
+        Shape::Text { .. } => "a text".to_owned(),
+        Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
     }
 }
 

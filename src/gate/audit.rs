@@ -1,117 +1,151 @@
-//! One line per call on stderr (decisions 2 and 3).
+//! One line per call on stderr, and one event to the hooks (decisions 2, 3 and 37).
 //!
-//! Promises: the tool, the names of its arguments, the outcome, the time, the principal. Never a value, an address or a user agent.
+//! Promises: the tool, the names of its arguments, the outcome, the time, the principal. Never a value; on stderr never an address or a user
+//! agent. A call whose client leaves is `cancelled`. A fault of ours goes to the hooks too, redacted.
 //! Does not: fail a call.
 
-use std::task::{Context, Poll};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
-use tower::{Layer, Service};
+use serde::Serialize;
 
-use super::{BoxFuture, Call, Refusal};
-use crate::{clock, tools::Answer};
-
-/// Adds the step.
-#[derive(Clone, Copy)]
-pub struct AuditLayer {
-    on: bool,
-}
-
-impl AuditLayer {
-    /// The step; without `on` it only passes calls through.
-    #[must_use]
-    pub const fn new(on: bool) -> Self {
-        Self { on }
-    }
-}
-
-impl<S> Layer<S> for AuditLayer {
-    type Service = Audit<S>;
-
-    fn layer(&self, inner: S) -> Audit<S> {
-        Audit { inner, on: self.on }
-    }
-}
+use super::{
+    Call, Refusal, Reply, Served, Settings,
+    next::{Next, Step},
+};
+use crate::{
+    clock,
+    telemetry::{
+        hook::{CallEvent, Fault, Hooks, Outcome},
+        redaction::Redactor,
+    },
+    tools,
+};
 
 /// The step.
-#[derive(Clone)]
-pub struct Audit<S> {
-    inner: S,
+pub struct Audit {
     on: bool,
+    hooks: Hooks,
+    redactor: Arc<Redactor>,
+    in_flight: AtomicU64,
 }
 
-impl<S> Service<Call> for Audit<S>
-where
-    S: Service<Call, Response = Answer, Error = Refusal>,
-    S::Future: Send + 'static,
-{
-    type Response = Answer;
-    type Error = Refusal;
-    type Future = BoxFuture<Result<Answer, Refusal>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        self.inner.poll_ready(context)
+impl Audit {
+    /// The step.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self { on: settings.audit, hooks: settings.hooks.clone(), redactor: settings.redactor.clone(), in_flight: AtomicU64::new(0) }
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        if !self.on {
-            return Box::pin(self.inner.call(call));
-        }
-        let mut line = Line {
-            tool: call.entry.name,
-            arguments: names(&call),
-            principal: call.caller.principal().to_owned(),
-            request_id: call.request_id.clone(),
-            began: clock::monotonic(),
-            outcome: "cancelled",
+    /// Calls that have begun and not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Relaxed)
+    }
+
+    fn fault(&self, call: &CallEvent, refusal: &Refusal) {
+        let (kind, text) = match refusal {
+            Refusal::Panicked(_) => ("panic", "a tool panicked".to_owned()),
+            Refusal::Tool(error) if error.internal() => ("tool", error.inner()),
+            _ => return,
         };
-        let answer = self.inner.call(call);
-        Box::pin(async move {
-            let answer = answer.await;
-            line.outcome = outcome(&answer);
-            if let Err(Refusal::Tool(error)) = &answer
-                && error.internal()
-            {
-                tracing::error!(requestId = line.request_id, tool = line.tool, error = error.inner(), "a tool failed");
-            }
-            answer
-        })
+        if kind == "tool" {
+            tracing::error!(requestId = call.request_id, tool = call.tool, error = text, "a tool failed");
+        }
+        let text = self.redactor.redact(&text).into_owned();
+        self.hooks.error(&Fault { request_id: call.request_id.clone(), tool: Some(call.tool), kind, text });
     }
 }
 
-/// A caller may send any argument name: only those that the tool has are logged.
-fn names(call: &Call) -> Vec<String> {
-    let known = (call.entry.input_schema)();
-    let properties = known.get("properties").and_then(serde_json::Value::as_object);
-    call.arguments.keys().filter(|name| properties.is_some_and(|known| known.contains_key(*name))).cloned().collect()
-}
-
-const fn outcome(answer: &Result<Answer, Refusal>) -> &'static str {
-    match answer {
-        Ok(_) => "ok",
-        Err(Refusal::Denied { .. }) => "denied",
-        Err(Refusal::Timeout { .. }) => "timeout",
-        Err(Refusal::Panicked(_)) => "error",
-        Err(Refusal::Tool(error)) if error.internal() => "error",
-        Err(Refusal::Tool(_)) => "refused",
+impl Step for Audit {
+    async fn take<N: Next>(self: Arc<Self>, call: Call, mut next: N) -> Reply {
+        let mut line = Line::begin(&self, &call);
+        let reply = next.call(call).await;
+        line.event.outcome = outcome(&reply);
+        if let Err(refusal) = &reply {
+            self.fault(&line.event, refusal);
+        }
+        reply
     }
 }
 
-/// Written when dropped, so that a call whose future is dropped leaves `cancelled`.
-struct Line {
-    tool: &'static str,
-    arguments: Vec<String>,
-    principal: String,
-    request_id: String,
-    began: std::time::Instant,
-    outcome: &'static str,
+/// A caller may send any argument name: only those that the tool has are told.
+fn names(call: &Call) -> Vec<&'static str> {
+    tools::argument_names(call.entry).iter().filter(|name| call.arguments.contains_key(*name)).map(String::as_str).collect()
 }
 
-impl Drop for Line {
+const fn outcome(reply: &Reply) -> Outcome {
+    match reply {
+        Ok(Served { cached: true, .. }) => Outcome::Cached,
+        Ok(_) => Outcome::Ok,
+        Err(refusal) => refusal.outcome(),
+    }
+}
+
+/// Told when dropped, so that a call whose future is dropped is told too.
+struct Line<'a> {
+    audit: &'a Audit,
+    began: Instant,
+    event: CallEvent,
+}
+
+impl<'a> Line<'a> {
+    fn begin(audit: &'a Audit, call: &Call) -> Self {
+        audit.in_flight.fetch_add(1, Relaxed);
+        let event = CallEvent {
+            request_id: call.request_id.clone(),
+            tool: call.entry.name,
+            arguments: names(call),
+            outcome: Outcome::Cancelled,
+            duration: Duration::ZERO,
+            principal: call.caller.principal().to_owned(),
+            address: call.client.map(|client| client.address),
+        };
+        Self { audit, began: clock::monotonic(), event }
+    }
+}
+
+impl Drop for Line<'_> {
     fn drop(&mut self) {
-        let line = serde_json::json!({
-            "ts": clock::now().rfc3339(), "event": "call", "requestId": self.request_id, "tool": self.tool, "args": self.arguments,
-            "outcome": self.outcome, "durationMs": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), "principal": self.principal,
-        });
-        crate::telemetry::line(&line);
+        self.audit.in_flight.fetch_sub(1, Relaxed);
+        self.event.duration = self.began.elapsed();
+        if self.audit.on {
+            crate::telemetry::line(&Written::of(&self.event));
+        }
+        self.audit.hooks.request(&self.event);
+    }
+}
+
+/// The line of decision 3.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    ts: String,
+    event: &'static str,
+    request_id: &'a str,
+    tool: &'static str,
+    args: &'a [&'static str],
+    outcome: &'static str,
+    duration_ms: u64,
+    principal: &'a str,
+}
+
+impl<'a> Written<'a> {
+    fn of(event: &'a CallEvent) -> Self {
+        Self {
+            ts: clock::now().rfc3339(),
+            event: "call",
+            request_id: &event.request_id,
+            tool: event.tool,
+            args: &event.arguments,
+            outcome: event.outcome.word(),
+            duration_ms: u64::try_from(event.duration.as_millis()).unwrap_or(u64::MAX),
+            principal: &event.principal,
+        }
     }
 }

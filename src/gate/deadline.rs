@@ -1,25 +1,21 @@
-//! How long one call may run (`limits.call_timeout_s`).
+//! How long one call may run (`limits.call_timeout_s`, `--timeout`); waiting for a slot is not running (decision 81).
 //!
-//! Promises: the caller gets a sentence at the deadline.
+//! Promises: the caller gets a sentence at the deadline, and what the call held is given back.
 //! Does not: stop what is on the blocking pool already; that ends by its own bounds, and its result is dropped.
 
-use std::{
-    task::{Context, Poll},
-    time::Duration,
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Call, Refusal, Reply,
+    next::{Next, Step},
 };
 
-use tower::{Layer, Service};
-
-use super::{BoxFuture, Call, Refusal};
-use crate::tools::Answer;
-
-/// Adds the step.
-#[derive(Clone, Copy)]
-pub struct DeadlineLayer {
+/// The step.
+pub struct Deadline {
     after: Duration,
 }
 
-impl DeadlineLayer {
+impl Deadline {
     /// The step.
     #[must_use]
     pub const fn new(after: Duration) -> Self {
@@ -27,39 +23,25 @@ impl DeadlineLayer {
     }
 }
 
-impl<S> Layer<S> for DeadlineLayer {
-    type Service = Deadline<S>;
-
-    fn layer(&self, inner: S) -> Deadline<S> {
-        Deadline { inner, after: self.after }
+impl Step for Deadline {
+    async fn take<N: Next>(self: Arc<Self>, call: Call, mut next: N) -> Reply {
+        let tool = call.entry.name;
+        let late = Refusal::Timeout { tool, seconds: self.after.as_secs() };
+        tokio::time::timeout(self.after, next.call(call)).await.unwrap_or(Err(late))
     }
 }
 
-/// The step.
-#[derive(Clone)]
-pub struct Deadline<S> {
-    inner: S,
-    after: Duration,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::probe::{self, call};
 
-impl<S> Service<Call> for Deadline<S>
-where
-    S: Service<Call, Response = Answer, Error = Refusal>,
-    S::Future: Send + 'static,
-{
-    type Response = Answer;
-    type Error = Refusal;
-    type Future = BoxFuture<Result<Answer, Refusal>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        let (tool, after) = (call.entry.name, self.after);
-        let answer = self.inner.call(call);
-        Box::pin(
-            async move { tokio::time::timeout(after, answer).await.unwrap_or(Err(Refusal::Timeout { tool, seconds: after.as_secs() })) },
-        )
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_refused_at_its_deadline_and_not_before() {
+        let step = Arc::new(Deadline::new(Duration::from_secs(60)));
+        let slow = |seconds| probe::after(Duration::from_secs(seconds), "late");
+        assert!(step.clone().take(call(&probe::LIGHT), slow(59)).await.is_ok());
+        let refusal = step.take(call(&probe::LIGHT), slow(61)).await.unwrap_err();
+        assert_eq!(refusal.to_string(), "light did not answer within 60 s; narrow the question and try again");
     }
 }

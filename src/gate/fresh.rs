@@ -1,72 +1,48 @@
-//! The index is brought up to date with the project's files before a call (`index.rescan_s`).
+//! The index is brought up to date with the project's files before a call (`index.rescan_s`), and the store's generation is read.
 //!
-//! Promises: an answer knows the files as they were when the last look was no older than that.
-//! Does not: fail a call; what cannot be read is a complaint of the index.
+//! Promises: an answer, a cached one too, knows the files as they were when the last look was no older than that: this step stands before the
+//! cache, whose key has the generation that was read after the look. Both take one hop to the blocking pool.
+//! What the index does not know yet, or could not read, is a note for the answer, and part of the cache's key.
+//! Does not: fail a call because of a file. A generation that cannot be read is none, and
+//! such a call is not cached.
 
-use std::{
-    sync::Arc,
-    task::{Context, Poll},
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Call, Refusal, Reply, Settings,
+    next::{Next, Step},
 };
-
-use tower::{Layer, Service};
-
-use super::{BoxFuture, Call, Refusal};
-use crate::tools::Answer;
-
-type Refresh = Arc<dyn Fn() + Send + Sync>;
-
-/// Adds the step.
-#[derive(Clone)]
-pub struct FreshLayer {
-    refresh: Refresh,
-}
-
-impl FreshLayer {
-    /// The step; `refresh` blocks and knows itself whether a look is due.
-    #[must_use]
-    pub fn new(refresh: Refresh) -> Self {
-        Self { refresh }
-    }
-}
-
-impl<S> Layer<S> for FreshLayer {
-    type Service = Fresh<S>;
-
-    fn layer(&self, inner: S) -> Fresh<S> {
-        Fresh { inner, refresh: self.refresh.clone() }
-    }
-}
+use crate::store::Store;
 
 /// The step.
-#[derive(Clone)]
-pub struct Fresh<S> {
-    inner: S,
-    refresh: Refresh,
+pub struct Fresh {
+    refresh: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    store: Arc<dyn Store>,
+    within: Duration,
 }
 
-impl<S> Service<Call> for Fresh<S>
-where
-    S: Service<Call, Response = Answer, Error = Refusal> + Clone + Send + 'static,
-    S::Future: Send + 'static,
-{
-    type Response = Answer;
-    type Error = Refusal;
-    type Future = BoxFuture<Result<Answer, Refusal>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        self.inner.poll_ready(context)
+impl Fresh {
+    /// The step. A first import takes its time, so it has the deadline of a call.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self { refresh: settings.refresh.clone(), store: settings.store.clone(), within: settings.call_timeout }
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        let refresh = self.refresh.clone();
-        // The service that was polled ready is the one to call (tower's contract).
-        let spare = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, spare);
-        Box::pin(async move {
-            if tokio::task::spawn_blocking(move || refresh()).await.is_err() {
-                tracing::error!(requestId = call.request_id, "the index could not be brought up to date");
-            }
-            inner.call(call).await
-        })
+    fn look(self: Arc<Self>) -> (Option<String>, Option<u64>) {
+        let note = (self.refresh)();
+        (note, self.store.generation().ok())
+    }
+}
+
+impl Step for Fresh {
+    async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
+        let within = self.within;
+        let looking = tokio::task::spawn_blocking(move || self.look());
+        match tokio::time::timeout(within, looking).await {
+            Ok(Ok((note, generation))) => (call.generation, call.note) = (generation, note),
+            Ok(Err(_)) => tracing::error!(requestId = call.request_id, "the index could not be brought up to date"),
+            Err(_) => return Err(Refusal::Timeout { tool: call.entry.name, seconds: within.as_secs() }),
+        }
+        next.call(call).await
     }
 }

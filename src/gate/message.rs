@@ -16,6 +16,17 @@ pub enum Id {
     Text(String),
 }
 
+impl Id {
+    /// The id as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => Value::String(text.clone()).to_string(),
+        }
+    }
+}
+
 /// Which era's rules hold for a message (DESIGN.md section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
@@ -24,6 +35,15 @@ pub enum Era {
     /// 2025-03-26 to 2025-11-25: `initialize` first, versions by header.
     Legacy,
 }
+
+/// The one modern version.
+pub const MODERN: &str = "2026-07-28";
+/// What an `initialize` gets that asks for a version that is not spoken (decision 85).
+pub const NEWEST_LEGACY: &str = "2025-11-25";
+/// What a request without the version header speaks: it is older than that header (decision 53).
+pub const OLDEST_LEGACY: &str = "2025-03-26";
+/// The versions that are spoken, newest first.
+pub const VERSIONS: [&str; 4] = [MODERN, NEWEST_LEGACY, "2025-06-18", OLDEST_LEGACY];
 
 /// One message from a client.
 #[derive(Debug, Clone)]

@@ -10,9 +10,15 @@ use serde_json::json;
 
 use super::message::{Era, Id};
 
+/// The word of the step that refused, as an extension of its answer, for whoever counts.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedBy(pub &'static str);
+
 /// Why the door did not let a request in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Barred {
+    /// The request's end can be read in two ways.
+    Framing,
     /// The Host header names another host, or none, or is malformed.
     Host,
     /// The Origin is not allowed.
@@ -66,11 +72,16 @@ pub enum Barred {
     Internal,
 }
 
+/// Left in the extensions of a refusing answer, for the metrics and logs around the door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused(pub &'static str);
+
 impl Barred {
     /// The word of the step that refused, for metrics, logs and `data.reason`.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
+            Self::Framing => "framing",
             Self::Host => "host",
             Self::Origin => "origin",
             Self::NotFound => "not_found",
@@ -101,7 +112,7 @@ impl Barred {
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Malformed { .. } => StatusCode::BAD_REQUEST,
+            Self::Framing | Self::Malformed { .. } => StatusCode::BAD_REQUEST,
             Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -109,6 +120,7 @@ impl Barred {
 
     fn sentence(&self) -> String {
         match self {
+            Self::Framing => "the request's Transfer-Encoding or Content-Length can be read in two ways".into(),
             Self::Host => "the Host header names no host that this server answers for".into(),
             Self::Origin => "this Origin may not call this server".into(),
             Self::NotFound => "there is nothing at this path".into(),
@@ -143,6 +155,8 @@ impl Barred {
     pub fn response(&self, request_id: &str) -> Response<Body> {
         let mut response = Response::new(Body::from(self.body(request_id)));
         *response.status_mut() = self.status();
+        response.extensions_mut().insert(Refused(self.reason()));
+        response.extensions_mut().insert(RefusedBy(self.reason()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(wait) = self.retry_after_s() {
@@ -157,7 +171,7 @@ impl Barred {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             // What is left of the body is not read: the connection cannot be used again.
-            Self::TooLarge { .. } | Self::Timeout => {
+            Self::Framing | Self::TooLarge { .. } | Self::Timeout => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             _ => {}

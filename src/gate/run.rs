@@ -1,53 +1,77 @@
 //! The end of the list: the tool itself, on the blocking pool.
 //!
-//! Promises: a panic is a refusal with the request id, never a hung request.
+//! Promises: a panic is a refusal with the request id, never a hung request; at most `mcp.handlers` tools are on the pool (decision 25), those
+//! that were given up and have not ended included.
 //! Does not: run on the async threads.
 
-use std::task::{Context, Poll};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 
+use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::{BoxFuture, Call, Refusal, Settings};
+use super::{BoxFuture, Call, Refusal, Reply, Served, Settings};
 use crate::{
     clock,
-    tools::{Answer, Ctx},
+    tools::{Answer, Ctx, ToolError},
 };
 
 /// The step.
 #[derive(Clone)]
 pub struct Run {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
     settings: Settings,
+    handlers: Arc<Semaphore>,
 }
 
 impl Run {
     /// The step.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
-        Self { settings }
+    pub fn new(settings: Settings) -> Self {
+        let handlers = Arc::new(Semaphore::new(settings.bounds.handlers));
+        Self { parts: Arc::new(Parts { settings, handlers }) }
     }
 }
 
 impl Service<Call> for Run {
-    type Response = Answer;
+    type Response = Served;
     type Error = Refusal;
-    type Future = BoxFuture<Result<Answer, Refusal>>;
+    type Future = BoxFuture<Reply>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let Settings { store, limits, style, .. } = self.settings.clone();
-        Box::pin(async move {
-            let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits, style };
-            let answer = tokio::task::spawn_blocking(move || (call.entry.run)(&ctx, call.arguments)).await;
-            match answer {
-                Ok(answer) => answer.map_err(Refusal::Tool),
-                Err(panic) => {
-                    tracing::error!(requestId = call.request_id, tool = call.entry.name, error = %panic, "a tool panicked");
-                    Err(Refusal::Panicked(call.request_id))
-                }
-            }
-        })
+        Box::pin(run(self.parts.clone(), call))
     }
+}
+
+async fn run(parts: Arc<Parts>, call: Call) -> Reply {
+    let (request_id, tool) = (call.request_id.clone(), call.entry.name);
+    // Inside the deadline, so a wait has one; never closed, so an error cannot come.
+    let handler = parts.handlers.clone().acquire_owned().await.map_err(|error| ToolError::Internal(error.to_string()))?;
+    let ended = tokio::task::spawn_blocking(move || {
+        // The thread holds it, not the call: a call that is given up does not free the thread.
+        let _handler = handler;
+        answer(&parts.settings, call)
+    });
+    match ended.await {
+        Ok(answer) => Ok(Served { answer: Arc::new(answer?), cached: false }),
+        Err(panic) => {
+            tracing::error!(requestId = request_id, tool, error = %panic, "a tool panicked");
+            Err(Refusal::Panicked(request_id))
+        }
+    }
+}
+
+fn answer(settings: &Settings, call: Call) -> Result<Answer, ToolError> {
+    let Settings { store, limits, style, .. } = settings;
+    let ctx = Ctx { store: store.clone(), caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
+    (call.entry.run)(&ctx, call.arguments)
 }

@@ -36,11 +36,23 @@ pub struct Visit {
 pub struct Client {
     /// IPv4 as it is (IPv4-mapped IPv6 unmapped), IPv6 masked to its /64.
     pub address: std::net::IpAddr,
-    /// Whether a trusted proxy named it: then the peer's connections are many callers'.
+    /// Whether a trusted proxy spoke for it, be it in words that name no one: then the peer's connections are many callers'.
     pub proxied: bool,
 }
 
 impl Visit {
+    /// What is known of `request`; none only where the accept loop forgot to say who is at the other end.
+    #[must_use]
+    pub fn of<B>(request: &http::Request<B>) -> Option<&Self> {
+        request.extensions().get()
+    }
+
+    /// The id that a refusal of `request` carries.
+    #[must_use]
+    pub fn id_of<B>(request: &http::Request<B>) -> Arc<str> {
+        Self::of(request).map_or_else(|| Arc::from(""), |visit| visit.request_id.clone())
+    }
+
     /// A request that has just come over a connection from `peer`.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {

@@ -77,10 +77,15 @@ impl Core {
             Some(_) => return Err(Fault::parameters("params.arguments must be an object")),
         };
         let name = text_of(&params, "name")?;
-        let entry = tools::find(name).ok_or_else(|| Fault::tool(name))?;
-        let call = Call { entry, arguments, caller: asker.caller.clone(), request_id: asker.request_id.to_string() };
+        // An unknown name goes down the list too: it is logged and counted like any other call.
+        let entry = tools::find(name).unwrap_or(&tools::UNKNOWN);
+        let call = match asker.client {
+            Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
+            None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
+        };
         match self.gate.call(call).await {
             Ok(answer) => Ok(answered(&answer, asker.era)),
+            Err(Refusal::Unknown) => Err(Fault::tool(name)),
             Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
             Err(refusal) => Ok(refused(&refusal.to_string(), asker.era)),
         }

@@ -30,6 +30,12 @@ impl Fault {
         Self::new(-32601, format!("method \"{}\" is not spoken here", shorten(method, 80)))
     }
 
+    /// The text is no message.
+    #[must_use]
+    pub fn parse(message: impl Into<String>) -> Self {
+        Self::new(-32700, message)
+    }
+
     /// The parameters are wrong.
     #[must_use]
     pub fn parameters(message: impl Into<String>) -> Self {

@@ -64,7 +64,7 @@ impl Endpoint {
         }
         let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id };
         match self.core.answer(&message.method, message.params, &asker).await {
-            Ok(result) => framed(StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", spelled(&id)), framing),
+            Ok(result) => framed(StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.json()), framing),
             Err(fault) => failed(&id, &fault, message.era, framing),
         }
     }
@@ -88,15 +88,8 @@ fn fixture(id: &Id, reply: super::fixtures::Reply, era: Era, framing: Framing) -
 }
 
 fn failed(id: &Id, fault: &Fault, era: Era, framing: Framing) -> Response<Body> {
-    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{}}}", spelled(id), fault.json());
+    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{}}}", id.json(), fault.json());
     framed(refusal::status_of_fault(fault.code, era), body, framing)
-}
-
-fn spelled(id: &Id) -> String {
-    match id {
-        Id::Number(number) => number.to_string(),
-        Id::Text(text) => serde_json::Value::String(text.clone()).to_string(),
-    }
 }
 
 fn framed(status: StatusCode, json: String, framing: Framing) -> Response<Body> {

@@ -6,7 +6,7 @@
 use rmcp::{ServiceExt, service::QuitReason};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::handler::Handler;
+use super::{handler::Handler, lines::Lines};
 
 /// Why serving ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub async fn serve(handler: Handler) -> Result<(), ServeError> {
 }
 
 async fn session(handler: Handler) -> Result<(), ServeError> {
-    let running = match handler.serve(rmcp::transport::stdio()).await {
+    let running = match handler.serve(Lines::new(tokio::io::BufReader::new(tokio::io::stdin()), tokio::io::stdout())).await {
         Ok(running) => running,
         // A client that closes before it says anything has simply gone.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

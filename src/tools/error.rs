@@ -6,7 +6,7 @@
 use crate::{domain::reference::ReferenceError, store};
 
 /// A refusal or failure of a tool call.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ToolError {
     /// An argument is wrong; the sentence names it, its value and what is allowed.
     #[error("{0}")]
@@ -47,6 +47,15 @@ impl ToolError {
         match self {
             Self::Internal(inner) | Self::Store(store::Error::Internal(inner)) => inner.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// The same, with `note` behind it where it may be the reason: what is not found may not be indexed yet.
+    #[must_use]
+    pub fn beside(self, note: Option<&str>) -> Self {
+        match (&self, note) {
+            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::Said(format!("{self}. {note}")),
+            _ => self,
         }
     }
 

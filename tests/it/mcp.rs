@@ -190,6 +190,41 @@ fn a_log_written_while_serving_is_in_the_next_answer() {
 }
 
 #[test]
+fn an_index_that_is_not_whole_is_said_in_the_answer() {
+    let project = Project::demo();
+    let history = |server: &mut Server| server.call("history", json!({}))["result"]["structuredContent"]["note"].clone();
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    assert_eq!(history(&mut server), Value::Null);
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write("logs/broken.json", "{\"version\": 2, \"status\": \"success\", \"eval\": {\"task\"");
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    let note = history(&mut server);
+    assert!(note.as_str().is_some_and(|note| note.contains("broken.json")), "{note}");
+    // A second look does not read it again, and still says so.
+    assert_eq!(history(&mut server), note);
+    std::fs::remove_file(project.logs().join("broken.json")).unwrap();
+    assert_eq!(history(&mut server), Value::Null);
+    project.write("runlore.toml", "[[evaluation]]\nid = \"a\"\ntreshold = 1\n");
+    let note = history(&mut server);
+    assert!(note.as_str().is_some_and(|note| note.contains("treshold")), "{note}");
+}
+
+#[test]
+fn a_call_waits_for_the_index_for_a_bounded_time() {
+    let project = Project::demo();
+    // Nothing is waited for, so the first answer comes while the logs are read, or after: it says which.
+    project.write(".runlore/config.toml", "[index]\nwait_ms = 0\nrescan_s = 0\n");
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    let mut answer = server.call("runs_list", json!({}))["result"]["structuredContent"].clone();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while answer["total"] != 6 && std::time::Instant::now() < deadline {
+        assert!(answer["note"].as_str().is_some_and(|note| note.contains("still being indexed")), "{answer}");
+        answer = server.call("runs_list", json!({}))["result"]["structuredContent"].clone();
+    }
+    assert_eq!(answer["total"], 6);
+}
+
+#[test]
 fn it_ends_with_zero_on_stdin_closed_and_on_signals() {
     use nix::sys::signal::Signal::{SIGINT, SIGTERM};
     let project = Project::demo();

@@ -80,6 +80,9 @@ pub struct Output {
     /// With `format: md`: the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub markdown: Option<String>,
+    /// What else should be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// With `format: json`: the record.
     #[serde(flatten)]
     pub record: Option<Record>,
@@ -209,9 +212,13 @@ impl Tool for Show {
         let run = resolve::run(ctx, &input.run)?;
         let record = record(ctx, &input, &run)?;
         Ok(match input.format {
-            Format::Json => Output { run_id: run.run_id, markdown: None, record: Some(record) },
-            Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, record: None },
+            Format::Json => Output { run_id: run.run_id, markdown: None, note: None, record: Some(record) },
+            Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note: None, record: None },
         })
+    }
+
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
     }
 
     fn text(output: &Output, _: &Style) -> String {

@@ -1,0 +1,150 @@
+//! Who asks.
+//!
+//! Promises: with a token configured, one `Authorization: Bearer <token>` that is the token, or 401: none, two, another scheme and another
+//! token alike. A bad one is never taken for none. Reads that header only and takes it off: no later step, log or error can show it.
+//! Does not: look at the query, ever; ask anything of the health route; judge a header that no one asked for (a proxy in front may have its
+//! own) where no token is configured: there everyone is `anonymous` (decision 48).
+
+use http::{HeaderMap, Request, header};
+use tower::Layer;
+
+use super::{
+    refusal::Barred,
+    step::{Check, Checked},
+    visit::{Route, Visit},
+};
+use crate::auth::{Caller, token::StaticToken};
+
+/// Adds the step.
+#[derive(Debug, Clone)]
+pub struct AuthenticateLayer {
+    token: Option<StaticToken>,
+    anonymous: Caller,
+}
+
+impl AuthenticateLayer {
+    /// The step; without a token everyone is `anonymous`.
+    #[must_use]
+    pub const fn new(token: Option<StaticToken>, anonymous: Caller) -> Self {
+        Self { token, anonymous }
+    }
+
+    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Barred> {
+        let Some(token) = &self.token else { return Ok(self.anonymous.clone()) };
+        let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+        let Some(line) = lines.next() else { return Err(Barred::Unauthenticated { sent: false }) };
+        let one = lines.next().is_none();
+        bearer(line.as_bytes()).filter(|_| one).and_then(|sent| token.caller(sent)).ok_or(Barred::Unauthenticated { sent: true })
+    }
+}
+
+/// What stands after the scheme, whose case does not matter (RFC 9110, section 11.1).
+fn bearer(line: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = line.split_at_checked(b"Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
+}
+
+impl Check for AuthenticateLayer {
+    fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
+        let caller = match Visit::of(request).ok_or(Barred::Internal)?.route {
+            Some(Route::Mcp(_)) => Some(self.caller(request.headers())?),
+            Some(Route::Health) => None,
+            // A request that no step gave a route to is let nowhere.
+            None => return Err(Barred::Internal),
+        };
+        request.headers_mut().remove(header::AUTHORIZATION);
+        request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?.caller = caller;
+        Ok(())
+    }
+}
+
+impl<S> Layer<S> for AuthenticateLayer {
+    type Service = Checked<S, AuthenticateLayer>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Checked::new(inner, self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::token::Sources;
+
+    fn layer(token: Option<&str>) -> AuthenticateLayer {
+        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap(), Caller::open())
+    }
+
+    fn asked(token: Option<&str>, uri: &str, lines: &[&str]) -> Result<Option<String>, Barred> {
+        let mut request = crate::gate::trial::request().uri(uri).body(()).unwrap();
+        for line in lines {
+            request.headers_mut().append(header::AUTHORIZATION, line.parse().unwrap());
+        }
+        layer(token).check(&mut request)?;
+        assert!(!request.headers().contains_key(header::AUTHORIZATION), "no later step sees it");
+        Ok(Visit::of(&request).unwrap().caller.as_ref().map(|caller| caller.principal().to_owned()))
+    }
+
+    #[test]
+    fn one_bearer_header_that_is_the_token_or_401() {
+        let is = |lines: &[&str]| asked(Some("s3cret"), "/mcp", lines);
+        for good in ["Bearer s3cret", "bearer s3cret", "BEARER  s3cret ", "Bearer s3cret"] {
+            assert_eq!(is(&[good]), Ok(Some("token".to_owned())), "{good:?}");
+        }
+        assert_eq!(is(&[]), Err(Barred::Unauthenticated { sent: false }));
+        let bad: &[&[&str]] = &[
+            &[""],
+            &["Bearer"],
+            &["Bearer "],
+            &["Bearer S3CRET"],
+            &["Bearer s3cret x"],
+            &["Bearer s3cret,Bearer s3cret"],
+            &["Bearers3cret"],
+            &["Basic s3cret"],
+            &["s3cret"],
+            &["Bearer \"s3cret\""],
+            &["Bearer s3cret", "Bearer s3cret"],
+            &["Bearer s3cret", "Bearer other"],
+            &["Basic x", "Bearer s3cret"],
+        ];
+        for lines in bad {
+            assert_eq!(is(lines), Err(Barred::Unauthenticated { sent: true }), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_in_the_query_is_none() {
+        for uri in ["/mcp?token=s3cret", "/mcp?access_token=s3cret", "/mcp?authorization=Bearer%20s3cret"] {
+            assert_eq!(asked(Some("s3cret"), uri, &[]), Err(Barred::Unauthenticated { sent: false }));
+        }
+        assert!(
+            !String::from_utf8_lossy(&format!("{:?}", Barred::Unauthenticated { sent: true }.response("r")).into_bytes())
+                .contains("s3cret")
+        );
+    }
+
+    #[test]
+    fn without_a_token_everyone_is_anonymous() {
+        for lines in [&[][..], &["Basic eDp5"], &["Bearer x"]] {
+            assert_eq!(asked(None, "/mcp", lines), Ok(Some("anonymous".to_owned())));
+        }
+    }
+
+    #[test]
+    fn health_asks_no_one_and_a_request_without_a_route_goes_nowhere() {
+        let mut request = crate::gate::trial::request().body(()).unwrap();
+        request.extensions_mut().get_mut::<Visit>().unwrap().route = Some(Route::Health);
+        assert_eq!(layer(Some("s3cret")).check(&mut request), Ok(()));
+        assert!(Visit::of(&request).unwrap().caller.is_none());
+        request.extensions_mut().get_mut::<Visit>().unwrap().route = None;
+        assert_eq!(layer(None).check(&mut request), Err(Barred::Internal));
+    }
+
+    #[test]
+    fn the_answer_asks_for_a_bearer_token_and_no_more() {
+        for sent in [true, false] {
+            let response = Barred::Unauthenticated { sent }.response("r");
+            assert_eq!((response.status().as_u16(), response.headers()["www-authenticate"].as_bytes()), (401, &b"Bearer"[..]));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A tool call on its way, whom it counts for, and why it may not be answered.
+//!
+//! Promises: a refusal is a sentence that says what was refused and, where waiting helps, how long to wait: several clients drop the session
+//! on an HTTP error, so people read this instead (decision 52; `conformance/CLIENTS.md`).
+//! Does not: know status codes.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value};
+
+use super::visit::Client;
+use crate::{
+    auth::Caller,
+    clock,
+    telemetry::hook::Outcome,
+    tools::{Entry, ToolError},
+};
+
+/// A tool call on its way.
+#[derive(Clone)]
+pub struct Call {
+    /// The tool; [`crate::tools::UNKNOWN`] where the name is none.
+    pub entry: &'static Entry,
+    /// Its arguments: as they came, and after the step `arguments` in the tool's own form.
+    pub arguments: Map<String, Value>,
+    /// Who calls.
+    pub caller: Caller,
+    /// The id that the answer and the log share.
+    pub request_id: String,
+    /// Where it comes from, over HTTP.
+    pub client: Option<Client>,
+    /// Whether rates and slots hold for it: over HTTP, not for stdio and the command line.
+    pub counted: bool,
+    /// The store's generation after the last look at the files. The step `fresh` fills it in.
+    pub generation: Option<u64>,
+    /// What the answer should say of the index. The step `fresh` fills it in.
+    pub note: Option<String>,
+}
+
+impl Call {
+    /// A call from this machine, which no limit holds for.
+    #[must_use]
+    pub fn local(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller) -> Self {
+        Self { entry, arguments, caller, request_id: clock::request_id(), client: None, counted: false, generation: None, note: None }
+    }
+
+    /// A call over HTTP, which all limits hold for.
+    #[must_use]
+    pub fn remote(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller, request_id: &str, client: Client) -> Self {
+        let request_id = request_id.to_owned();
+        Self { entry, arguments, caller, request_id, client: Some(client), counted: true, generation: None, note: None }
+    }
+
+    /// Whose limits it counts on: the key or subject id when there is one, else the address (decision 33).
+    #[must_use]
+    pub fn counted_as(&self) -> CallerKey {
+        match (self.caller.identified(), self.client) {
+            (Some(name), _) => CallerKey::Named(name.into()),
+            (None, Some(client)) => CallerKey::Address(client.address),
+            (None, None) => CallerKey::Unplaced,
+        }
+    }
+}
+
+/// Who has a rate and places of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CallerKey {
+    /// A key or subject id.
+    Named(Box<str>),
+    /// An address, an IPv6 one by its /64.
+    Address(IpAddr),
+    /// All who come from nowhere, together.
+    Unplaced,
+}
+
+/// Why a call was not answered.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such tool; who knows the name that was asked for says it.
+    #[error("there is no such tool; tools/list names those there are")]
+    Unknown,
+    /// The caller may not.
+    #[error("{tool} needs {needs}")]
+    Denied {
+        /// The tool.
+        tool: &'static str,
+        /// The missing scopes or role, as words.
+        needs: String,
+    },
+    /// The caller has called too often.
+    #[error("too many calls: at most {per_minute} a minute from one caller; try again in {}", seconds(*wait_s))]
+    Rate {
+        /// What is allowed.
+        per_minute: u32,
+        /// Until the next is let in, at least 1.
+        wait_s: u64,
+    },
+    /// The caller's own calls are still running.
+    #[error(
+        "{tool} was not started: {} of yours already running, and one caller may run {max} at once; try again when one has ended",
+        if *heavy { "a call of this kind is".to_owned() } else { format!("{max} calls are") }
+    )]
+    CallerBusy {
+        /// The tool.
+        tool: &'static str,
+        /// How many may run.
+        max: usize,
+        /// Whether it is about heavy calls.
+        heavy: bool,
+    },
+    /// No slot came free.
+    #[error("busy: all {slots} places for long calls were taken for {waited_s} s; try again in {}", seconds(*waited_s))]
+    Busy {
+        /// How many there are.
+        slots: usize,
+        /// How long it waited.
+        waited_s: u64,
+    },
+    /// All callers together have run too much.
+    #[error("the server is busy: at most {per_minute} calls a minute are run for all callers together; try again in {}", seconds(*wait_s))]
+    Total {
+        /// What is allowed.
+        per_minute: u32,
+        /// Until the next is let in, at least 1.
+        wait_s: u64,
+    },
+    /// It took too long.
+    #[error("{tool} did not answer within {seconds} s; narrow the question and try again")]
+    Timeout {
+        /// The tool.
+        tool: &'static str,
+        /// The deadline.
+        seconds: u64,
+    },
+    /// The tool refused or failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The tool panicked; the log has it under this request id.
+    #[error("an internal error; the log has it under request {0}")]
+    Panicked(String),
+}
+
+impl Refusal {
+    /// The outcome's word for logs and metrics (decision 2).
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Unknown => Outcome::Refused,
+            Self::Denied { .. } => Outcome::Denied,
+            Self::Rate { .. } => Outcome::Rate,
+            Self::CallerBusy { .. } | Self::Busy { .. } => Outcome::Busy,
+            Self::Total { .. } => Outcome::Total,
+            Self::Timeout { .. } => Outcome::Timeout,
+            Self::Panicked(_) => Outcome::Error,
+            Self::Tool(error) if error.internal() => Outcome::Error,
+            Self::Tool(_) => Outcome::Refused,
+        }
+    }
+}
+
+fn seconds(count: u64) -> String {
+    if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") }
+}

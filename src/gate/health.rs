@@ -1,0 +1,146 @@
+//! `<endpoint>/health`: whether the server would answer (decision 79).
+//!
+//! Promises: stands behind Host, Origin and the request rate and before the token; 200 or 503; HEAD is GET without the body.
+//! Does not: look anything up itself: it asks the probe that it was given, for a second at most.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::Body;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use serde::Serialize;
+use tower::{Layer, Service};
+
+use super::{
+    BoxFuture,
+    step::{Answered, Passage},
+    visit::{Route, Visit},
+};
+
+const PROBE_FOR_MAX: Duration = Duration::from_secs(1);
+
+/// How the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// Whether it would answer: not while it drains, or while the store does not.
+    pub ok: bool,
+    /// Its version.
+    pub version: &'static str,
+    /// How many tools it offers to a caller without a token.
+    pub tools: usize,
+    /// Whether it is in public mode.
+    pub public: bool,
+    /// Whether its project can only be read (decision 41).
+    #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+}
+
+/// Finds out how the server is. `known` is what can be said without asking the store.
+#[derive(Clone)]
+pub struct Probe {
+    /// What never changes, for an answer when the store gives none in time.
+    pub known: Health,
+    /// Asks.
+    pub ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync>,
+}
+
+impl Probe {
+    async fn health(&self) -> Health {
+        tokio::time::timeout(PROBE_FOR_MAX, (self.ask)()).await.unwrap_or(Health { ok: false, ..self.known })
+    }
+}
+
+/// Adds the step.
+#[derive(Clone)]
+pub struct HealthLayer {
+    probe: Probe,
+}
+
+impl HealthLayer {
+    /// The step.
+    #[must_use]
+    pub const fn new(probe: Probe) -> Self {
+        Self { probe }
+    }
+}
+
+impl<S> Layer<S> for HealthLayer {
+    type Service = Healthy<S>;
+
+    fn layer(&self, inner: S) -> Healthy<S> {
+        Healthy { inner, probe: self.probe.clone() }
+    }
+}
+
+/// The step.
+#[derive(Clone)]
+pub struct Healthy<S> {
+    inner: S,
+    probe: Probe,
+}
+
+impl<S, B> Service<Request<B>> for Healthy<S>
+where
+    S: Service<Request<B>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Passage<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        if Visit::of(&request).and_then(|visit| visit.route) != Some(Route::Health) {
+            return Passage::on(self.inner.call(request));
+        }
+        let (probe, head) = (self.probe.clone(), request.method() == Method::HEAD);
+        Passage::stopped(Box::pin(async move { answer(probe.health().await, head) }))
+    }
+}
+
+fn answer(health: Health, head: bool) -> Answered {
+    let text = serde_json::to_string(&health).unwrap_or_default();
+    let length = HeaderValue::from(text.len());
+    let mut response = Response::new(if head { Body::empty() } else { Body::from(text) });
+    *response.status_mut() = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_LENGTH, length);
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::trial::{request, text, through};
+
+    async fn asked(method: &str, ok: Option<bool>) -> Response<Body> {
+        let known = Health { ok: true, version: "1.2.3", tools: 7, public: false, read_only: false };
+        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || match ok {
+            Some(ok) => Box::pin(std::future::ready(Health { ok, ..known })),
+            None => Box::pin(std::future::pending()),
+        });
+        let mut request = request().method(method).body(Body::empty()).unwrap();
+        request.extensions_mut().get_mut::<Visit>().unwrap().route = Some(Route::Health);
+        through(&HealthLayer::new(Probe { known, ask }), request).await
+    }
+
+    #[tokio::test]
+    async fn health_is_200_or_503_and_head_has_no_body() {
+        let good = asked("GET", Some(true)).await;
+        assert_eq!(good.status(), 200);
+        assert_eq!(text(good).await, r#"{"ok":true,"version":"1.2.3","tools":7,"public":false}"#);
+        let head = asked("HEAD", Some(true)).await;
+        assert_eq!((head.status().as_u16(), &head.headers()["content-length"]), (200, &"54".parse().unwrap()));
+        assert_eq!(text(head).await, "");
+        assert_eq!(asked("GET", Some(false)).await.status(), 503);
+        let silent = asked("GET", None).await;
+        assert_eq!(silent.status(), 503, "a store that does not answer is not waited for");
+        assert!(text(silent).await.starts_with(r#"{"ok":false,"#));
+    }
+}

@@ -1,0 +1,117 @@
+//! A panic in what follows is an answer with the request id, not a torn connection.
+//!
+//! Promises: the answer says nothing of the panic; the log has it under the id.
+//! Does not: catch one in the body of an answer that has begun (the connection ends there), nor in a spawned task.
+
+use std::{
+    convert::Infallible,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::body::Body;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower::{Layer, Service};
+
+use super::{
+    headers,
+    refusal::Barred,
+    step::{Answered, Passage, close_after},
+    visit::Visit,
+};
+
+/// Adds the step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PanicsLayer;
+
+impl<S> Layer<S> for PanicsLayer {
+    type Service = Panics<S>;
+
+    fn layer(&self, inner: S) -> Panics<S> {
+        Panics { inner }
+    }
+}
+
+/// The step.
+#[derive(Debug, Clone)]
+pub struct Panics<S> {
+    inner: S,
+}
+
+impl<S, B> Service<Request<B>> for Panics<S>
+where
+    S: Service<Request<B>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Caught<Passage<S::Future>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let request_id = Visit::id_of(&request);
+        let inner = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
+            Ok(inner) => Passage::on(inner),
+            Err(_) => Passage::answered(answer(&request_id)),
+        };
+        Caught { inner, request_id }
+    }
+}
+
+pin_project! {
+    /// What follows, its panics caught.
+    pub struct Caught<F> {
+        #[pin]
+        inner: F,
+        request_id: Arc<str>,
+    }
+}
+
+impl<F: Future<Output = Answered>> Future for Caught<F> {
+    type Output = Answered;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answered> {
+        let this = self.project();
+        // A future that panicked is not polled again: this one is ready then.
+        catch_unwind(AssertUnwindSafe(|| this.inner.poll(context))).unwrap_or_else(|_| Poll::Ready(Ok(answer(this.request_id))))
+    }
+}
+
+fn answer(request_id: &str) -> Response<Body> {
+    tracing::error!(requestId = request_id, "a request panicked");
+    let mut response = Barred::Internal.response(request_id);
+    // The step that adds these stands inside this one.
+    headers::harden(&mut response);
+    close_after(&mut response);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+    use crate::gate::trial::{request, text};
+
+    #[tokio::test]
+    async fn a_panic_before_or_in_the_answer_is_an_answer_with_the_id() {
+        async fn late(_: Request<Body>) -> Answered {
+            tokio::task::yield_now().await;
+            panic!("/etc/passwd at line 3")
+        }
+        let soon = |_: Request<Body>| -> std::future::Ready<Answered> { panic!("/etc/passwd at line 3") };
+        let request = || request().body(Body::empty()).unwrap();
+        let answers =
+            [PanicsLayer.layer(service_fn(late)).oneshot(request()).await, PanicsLayer.layer(service_fn(soon)).oneshot(request()).await];
+        for response in answers.map(Result::unwrap) {
+            assert_eq!((response.status().as_u16(), &response.headers()["cache-control"]), (500, &"no-store".parse().unwrap()));
+            let text = text(response).await;
+            assert!(text.contains(r#""code":-32603"#) && text.contains(r#""requestId":"r1""#) && !text.contains("passwd"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The composition root of the HTTP service: settings -> store -> tools -> gate -> listeners -> drain.
+//!
+//! Promises: everything is put together here and nowhere else; what cannot be opened is a sentence before anything is answered; ends with 0 on
+//! SIGTERM and SIGINT once what is in flight has finished or its time is up, at once on a second signal (decision 80).
+//! Does not: decide anything about one request.
+
+pub mod accept;
+pub mod flags;
+pub mod settings;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use http::HeaderName;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
+
+use self::{accept::Counters, settings::Settings};
+use crate::{
+    admin::{self, Admin},
+    auth::Caller,
+    cli::{
+        CliError,
+        session::{self, Session},
+    },
+    gate::{
+        Bounds, Gate,
+        client::ClientRules,
+        door::{self, Door},
+        health::{Health as Said, Probe},
+        lacks,
+        measure::MeasureLayer,
+    },
+    health::Health,
+    mcp::{
+        core::Core,
+        http::{Endpoint, Framing},
+    },
+    telemetry::{
+        hook::Hooks,
+        metrics::{self, Metrics},
+    },
+    tools::{ENTRIES, render::Style},
+};
+
+/// How long readiness is off before the listener closes, so that a balancer sees it (decision 80).
+const LAME_DUCK: Duration = Duration::from_secs(1);
+
+/// Serves `session`'s project until a signal comes.
+///
+/// # Errors
+/// [`CliError`] when the address is taken or cannot be listened on, or something of the service cannot be made.
+pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
+    session::serve(serve(session, settings))??;
+    Ok(0)
+}
+
+async fn serve(session: &Session, settings: Settings) -> Result<(), CliError> {
+    let listener = listen(&settings).await?;
+    let own = listener.local_addr().map_err(|error| CliError::Refused(error.to_string()))?;
+    let service = Service::new(session, &settings, own)?;
+    let admin = service.admin(&settings).await?;
+    let mut signals = Signals::new()?;
+    session.begin_index();
+    let shutdown = CancellationToken::new();
+    let public =
+        accept::serve(listener, service.door(&settings, own), loop_settings(&settings), service.counters.clone(), shutdown.clone());
+    tokio::pin!(public);
+    tokio::select! {
+        () = &mut public => return Ok(()),
+        () = signals.next() => service.health.drain(),
+    }
+    let drain = async {
+        let _ = tokio::time::timeout(LAME_DUCK, &mut public).await;
+        shutdown.cancel();
+        public.await;
+    };
+    tokio::select! {
+        () = drain => {}
+        () = signals.next() => {}
+    }
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    Ok(())
+}
+
+async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
+    let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
+    if !settings.is_loopback() {
+        tracing::warn!(host = settings.host, "the service can be reached from other machines");
+    }
+    let taken =
+        |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));
+    TcpListener::bind(addresses.as_slice()).await.map_err(taken)
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let watch = |kind| signal(kind).map_err(|error| CliError::Refused(format!("signals cannot be watched: {error}")));
+        Ok(Self { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// The parts that the listeners share.
+struct Service {
+    gate: Gate,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+    counters: Arc<Counters>,
+    hooks: Hooks,
+    anonymous: Caller,
+    tools: usize,
+    read_only: bool,
+}
+
+impl Service {
+    fn new(session: &Session, settings: &Settings, _: SocketAddr) -> Result<Self, CliError> {
+        let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
+        let metrics = Arc::new(Metrics::new(ENTRIES.iter().map(|entry| entry.name)).map_err(fault)?);
+        let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
+        let asked = session.settings(Style::PLAIN, true);
+        let store = asked.store.clone();
+        let gate =
+            Gate::new(crate::gate::Settings { bounds: bounds(settings), hooks: hooks.clone(), call_timeout: settings.timeout, ..asked });
+        gate.watch(&metrics).map_err(fault)?;
+        let counters = Arc::new(Counters::default());
+        watch_connections(&metrics, &counters).map_err(fault)?;
+        let anonymous = settings.anonymous();
+        let tools = ENTRIES.iter().filter(|entry| lacks(&anonymous, entry).is_none()).count();
+        let health = Arc::new(Health::new(store, tools, settings.public));
+        hooks.start();
+        Ok(Self { gate, health, metrics, counters, hooks, anonymous, tools, read_only: session.read_only() })
+    }
+
+    /// The way of a request, from a connection to the registry.
+    fn door(
+        &self,
+        settings: &Settings,
+        own: SocketAddr,
+    ) -> impl tower::Service<
+        http::Request<hyper::body::Incoming>,
+        Response = http::Response<axum::body::Body>,
+        Error = std::convert::Infallible,
+        Future: Send + 'static,
+    >
+    + Clone
+    + Send
+    + Sync
+    + 'static
+    + use<> {
+        let framings: Vec<Framing> = settings.endpoints.iter().map(|path| settings.framing(path)).collect();
+        let endpoint = Endpoint::new(Core::new(self.gate.clone()), framings.into());
+        let door = Door::new(self.door_settings(settings, own));
+        let (places, limiter) = (door.inflight.places(), door.rate.limiter());
+        let watched = self
+            .metrics
+            .watch(&metrics::REQUESTS_IN_FLIGHT, &[], move || places.held() as u64)
+            .and_then(|()| self.metrics.watch(&metrics::LIMITER_ENTRIES, &["request_rate"], move || limiter.keys() as u64));
+        if let Err(error) = watched {
+            tracing::error!(%error, "the door's own numbers are not in the metrics");
+        }
+        door.before(endpoint)
+    }
+
+    fn door_settings(&self, settings: &Settings, own: SocketAddr) -> door::Settings {
+        let legacy_streams = |path: &String| settings.framing(path) == Framing::EventStream;
+        let http = &settings.http;
+        door::Settings {
+            bind: Some(own.ip()),
+            port: own.port(),
+            allowed_hosts: settings.allowed_hosts.clone(),
+            allowed_origins: settings.allowed_origins.clone(),
+            client: ClientRules::new(
+                settings.client_header.as_deref().and_then(|name| HeaderName::from_bytes(name.as_bytes()).ok()),
+                settings.trusted.clone(),
+            ),
+            endpoints: settings
+                .endpoints
+                .iter()
+                .map(|path| door::Endpoint { path: path.clone(), legacy_streams: legacy_streams(path) })
+                .collect(),
+            inflight_max: http.in_flight_max,
+            inflight_per_caller: http.per_caller_max,
+            slot_wait: Duration::from_secs(http.slot_wait_s),
+            call_timeout: settings.timeout,
+            requests_per_minute: settings.rates.request,
+            token: settings.token.clone(),
+            anonymous: self.anonymous.clone(),
+            measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),
+            body_bytes_max: http.body_bytes_max,
+            body_within: Duration::from_secs(http.body_deadline_s),
+            probe: self.probe(settings.public),
+        }
+    }
+
+    fn probe(&self, public: bool) -> Probe {
+        let known = Said { ok: true, version: env!("CARGO_PKG_VERSION"), tools: self.tools, public, read_only: self.read_only };
+        let health = self.health.clone();
+        Probe {
+            known,
+            ask: Arc::new(move || {
+                let health = health.clone();
+                Box::pin(async move { Said { ok: health.ready().await, ..known } })
+            }),
+        }
+    }
+
+    /// The private listener, where one is asked for.
+    async fn admin(&self, settings: &Settings) -> Result<Option<tokio::task::JoinHandle<()>>, CliError> {
+        let Some(listen) = &settings.admin else { return Ok(None) };
+        let address: SocketAddr = listen
+            .parse()
+            .map_err(|_| CliError::Usage(format!("admin.listen {listen}: give an address and a port such as 127.0.0.1:4987")))?;
+        let listener = admin::bind(address, settings.admin_remote).await.map_err(|error| CliError::Usage(error.to_string()))?;
+        let admin = Admin {
+            health: self.health.clone(),
+            metrics: self.metrics.clone(),
+            hooks: self.hooks.clone(),
+            hosts: settings.allowed_hosts.clone(),
+        };
+        Ok(Some(tokio::spawn(async move {
+            // It says what is going on until the very end of the process.
+            if let Err(error) = admin::serve(listener, admin, std::future::pending()).await {
+                tracing::error!(%error, "the private listener ended");
+            }
+        })))
+    }
+}
+
+fn watch_connections(metrics: &Metrics, counters: &Arc<Counters>) -> Result<(), metrics::Error> {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    let watch = |word: &'static str, number: fn(&Counters) -> &AtomicU64| {
+        let counters = counters.clone();
+        metrics.watch(&metrics::CONNECTIONS, &[word], move || number(&counters).load(Relaxed))
+    };
+    watch("accepted", |counters| &counters.accepted)?;
+    watch("refused_total", |counters| &counters.refused_total)?;
+    watch("refused_per_address", |counters| &counters.refused_per_address)?;
+    watch("accept_error", |counters| &counters.accept_errors)?;
+    watch("idle_closed", |counters| &counters.idle_closed)?;
+    watch("late_closed", |counters| &counters.late_closed)?;
+    watch("stalled_closed", |counters| &counters.stalled_closed)?;
+    watch("resets_closed", |counters| &counters.resets_closed)?;
+    watch("broken", |counters| &counters.broken)?;
+    watch("cut", |counters| &counters.cut)?;
+    let open = counters.clone();
+    metrics.watch(&metrics::CONNECTIONS_OPEN, &[], move || open.open.load(Relaxed))
+}
+
+fn bounds(settings: &Settings) -> Bounds {
+    let http = &settings.http;
+    Bounds {
+        rate: settings.rates.caller,
+        rate_total: settings.rates.total,
+        concurrent: settings.concurrent,
+        light_per_caller: http.light_per_caller,
+        slot_wait: Duration::from_secs(http.slot_wait_s),
+        cache_bytes: http.cache_bytes,
+        cache_for: Duration::from_secs(http.cache_ttl_s),
+        handlers: http.handlers,
+    }
+}
+
+fn loop_settings(settings: &Settings) -> accept::Settings {
+    let http = &settings.http;
+    accept::Settings {
+        connections_max: http.connections_max,
+        connections_per_address_max: http.per_caller_max,
+        header_deadline: Duration::from_secs(http.header_deadline_s),
+        header_bytes_max: http.header_bytes_max,
+        headers_max: http.headers_max,
+        idle: Duration::from_secs(http.idle_s),
+        // Only proxies that were named: the loopback's own callers are counted like any other.
+        trusted: settings.named_proxies.clone(),
+        drain: Duration::from_secs(http.drain_s),
+        ..accept::Settings::default()
+    }
+}

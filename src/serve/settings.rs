@@ -1,0 +1,270 @@
+//! What the HTTP service runs with: flags over config over what the binding calls for (decisions 17, 32, 54, 83, 87).
+//!
+//! Promises: everything is parsed and held against its rules before anything listens; a fault is a sentence that names the flag or key.
+//! Does not: listen.
+
+use std::{net::SocketAddr, time::Duration};
+
+use ipnet::IpNet;
+
+use super::flags::HttpFlags;
+use crate::{
+    auth::{
+        Caller,
+        token::{Sources, StaticToken},
+    },
+    config::{Config, keys::Http},
+    mcp::http::Framing,
+};
+
+/// Loopback networks: always trusted to name the caller (decision 55).
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// An HTTP service, fully told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen, as given: a name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The MCP endpoints.
+    pub endpoints: Vec<String>,
+    /// Those that frame legacy answers as an event stream.
+    pub event_streams: Vec<String>,
+    /// Host names besides the loopback's.
+    pub allowed_hosts: Vec<String>,
+    /// Origins that may call.
+    pub allowed_origins: Vec<String>,
+    /// Networks whose client header is believed.
+    pub trusted: Vec<IpNet>,
+    /// Those of them that the operator named: their connections are many callers'.
+    pub named_proxies: Vec<IpNet>,
+    /// The header that names the caller.
+    pub client_header: Option<String>,
+    /// The bearer token, if one is asked for.
+    pub token: Option<StaticToken>,
+    /// Whether anybody may read.
+    pub public: bool,
+    /// Limits a minute; 0 is off.
+    pub rates: Rates,
+    /// Heavy tools at once.
+    pub concurrent: usize,
+    /// How long one call may run.
+    pub timeout: Duration,
+    /// The rest of the section, for limits without a flag.
+    pub http: Http,
+    /// Where the private listener listens, if it does.
+    pub admin: Option<String>,
+    /// Whether it may listen beyond the loopback.
+    pub admin_remote: bool,
+}
+
+/// Limits a minute; 0 is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    /// Tool calls of one caller.
+    pub caller: u32,
+    /// Tool calls that run, of all.
+    pub total: u32,
+    /// Requests from one address.
+    pub request: u32,
+}
+
+/// What a kind of binding calls for where nobody says otherwise (decision 32).
+struct Usual {
+    rates: Rates,
+    concurrent: usize,
+    timeout_s: u64,
+}
+
+fn usual(loopback: bool, public: bool) -> Usual {
+    match (public, loopback) {
+        (true, _) => Usual { rates: Rates { caller: 30, total: 120, request: 300 }, concurrent: 2, timeout_s: 60 },
+        (false, true) => Usual { rates: Rates { caller: 0, total: 0, request: 0 }, concurrent: 4, timeout_s: 300 },
+        (false, false) => Usual { rates: Rates { caller: 120, total: 600, request: 600 }, concurrent: 4, timeout_s: 300 },
+    }
+}
+
+impl Settings {
+    /// The service of `runlore mcp --http`: its endpoints are `--path` alone (decision 48).
+    ///
+    /// # Errors
+    /// A sentence that names the flag or key.
+    pub fn for_mcp(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
+        let endpoints = if flags.path.is_empty() { vec!["/mcp".to_owned()] } else { flags.path.clone() };
+        let mut settings = Self::resolve(flags, config, endpoints)?;
+        settings.admin = flags.admin_listen.clone();
+        Ok(settings)
+    }
+
+    /// The service of `runlore serve`.
+    ///
+    /// # Errors
+    /// A sentence that names the flag or key.
+    pub fn for_serve(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
+        let endpoints = if flags.path.is_empty() { config.http.endpoints.clone() } else { flags.path.clone() };
+        let mut settings = Self::resolve(flags, config, endpoints)?;
+        settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
+        Ok(settings)
+    }
+
+    fn resolve(flags: &HttpFlags, config: &Config, endpoints: Vec<String>) -> Result<Self, String> {
+        let http = &config.http;
+        let host = flags.host.clone().unwrap_or_else(|| http.host.clone());
+        let public = flags.public || http.public;
+        let proxies = chosen(&flags.trusted_proxy, &http.trusted_proxies);
+        let usual = usual(is_loopback(&host), public);
+        let settings = Self {
+            port: flags.port.unwrap_or(http.port),
+            endpoints,
+            event_streams: http.event_stream_endpoints.clone(),
+            allowed_hosts: chosen(&flags.allowed_host, &http.allowed_hosts),
+            allowed_origins: chosen(&flags.allowed_origin, &http.allowed_origins),
+            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)))?,
+            named_proxies: networks(proxies.iter().map(String::as_str))?,
+            client_header: Some(flags.client_header.clone().unwrap_or_else(|| http.client_header.clone())).filter(|name| !name.is_empty()),
+            token: token(flags)?,
+            rates: Rates {
+                caller: flags.rate.unwrap_or_else(|| said(http.rate_per_min, Http::default().rate_per_min, usual.rates.caller)),
+                total: flags
+                    .rate_total
+                    .unwrap_or_else(|| said(http.rate_total_per_min, Http::default().rate_total_per_min, usual.rates.total)),
+                request: flags
+                    .request_rate
+                    .unwrap_or_else(|| said(http.request_rate_per_min, Http::default().request_rate_per_min, usual.rates.request)),
+            },
+            concurrent: flags
+                .concurrent
+                .map_or_else(|| said(http.concurrent, Http::default().concurrent, usual.concurrent), |number| number as usize),
+            timeout: Duration::from_secs(flags.timeout.unwrap_or_else(|| said(http.timeout_s, Http::default().timeout_s, usual.timeout_s))),
+            http: limits(flags, http),
+            admin: None,
+            admin_remote: config.admin.allow_remote,
+            public,
+            host,
+        };
+        settings.fault().map_or(Ok(settings), Err)
+    }
+
+    fn fault(&self) -> Option<String> {
+        if self.public && self.token.is_some() {
+            return Some("--public and --token exclude each other: what anybody may read needs no token".to_owned());
+        }
+        let unspecified = matches!(self.host.as_str(), "0.0.0.0" | "::" | "[::]");
+        if unspecified && self.allowed_hosts.is_empty() {
+            return Some(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
+        }
+        let wrong = self
+            .endpoints
+            .iter()
+            .find(|path| !path.starts_with('/') || path.len() < 2 || path.ends_with('/') || path.contains(['?', '#', ' ', '%']));
+        wrong.map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"))
+    }
+
+    /// Who everyone is where no token is asked for.
+    #[must_use]
+    pub fn anonymous(&self) -> Caller {
+        if self.public { Caller::public() } else { Caller::open() }
+    }
+
+    /// How the endpoint at `path` frames answers to clients of the older era.
+    #[must_use]
+    pub fn framing(&self, path: &str) -> Framing {
+        if self.event_streams.iter().any(|endpoint| endpoint == path) { Framing::EventStream } else { Framing::Json }
+    }
+
+    /// Whether the service listens on the loopback only.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.host)
+    }
+}
+
+/// Whether `host` is one of S-history's loopback spellings, or a loopback address.
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn chosen(flags: &[String], config: &[String]) -> Vec<String> {
+    if flags.is_empty() { config.to_vec() } else { flags.to_vec() }
+}
+
+/// What the config says where it says something of its own, else what is usual.
+fn said<T: PartialEq>(config: T, default: T, usual: T) -> T {
+    if config == default { usual } else { config }
+}
+
+fn limits(flags: &HttpFlags, http: &Http) -> Http {
+    let mut http = http.clone();
+    http.body_bytes_max = flags.max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(http.body_bytes_max);
+    http.connections_max = flags.max_connections.map_or(http.connections_max, |number| number as usize);
+    http
+}
+
+fn networks<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, String> {
+    let network = |text: &str| {
+        let single = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
+        text.parse::<IpNet>()
+            .ok()
+            .or_else(single)
+            .ok_or_else(|| format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"))
+    };
+    texts.map(network).collect()
+}
+
+/// Flag, then RUNLORE_MCP_TOKEN, then a file (decision 17).
+fn token(flags: &HttpFlags) -> Result<Option<StaticToken>, String> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (given, file) =
+        (variable("RUNLORE_MCP_TOKEN"), flags.token_file.clone().or_else(|| variable("RUNLORE_MCP_TOKEN_FILE").map(Into::into)));
+    let sources = Sources { flag: flags.token.as_deref(), variable: given.as_deref(), file: file.as_deref() };
+    StaticToken::load(sources).map_err(|error| error.to_string())
+}
+
+/// The addresses that `host` and `port` mean.
+///
+/// # Errors
+/// A sentence that names the value.
+pub async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = tokio::net::lookup_host((bare, port)).await.map_err(|error| format!("--host {host}: {error}"))?;
+    Ok(found.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(flags: HttpFlags) -> Result<Settings, String> {
+        Settings::for_mcp(&flags, &Config::default())
+    }
+
+    #[test]
+    fn limits_follow_the_binding() {
+        let rates = |flags: HttpFlags| {
+            resolved(flags).map(|settings| {
+                (settings.rates.caller, settings.rates.total, settings.rates.request, settings.concurrent, settings.timeout.as_secs())
+            })
+        };
+        assert_eq!(rates(HttpFlags::default()), Ok((0, 0, 0, 4, 300)));
+        assert_eq!(rates(HttpFlags { host: Some("10.1.2.3".into()), ..HttpFlags::default() }), Ok((120, 600, 600, 4, 300)));
+        assert_eq!(rates(HttpFlags { public: true, ..HttpFlags::default() }), Ok((30, 120, 300, 2, 60)));
+        assert_eq!(rates(HttpFlags { public: true, rate: Some(0), timeout: Some(5), ..HttpFlags::default() }), Ok((0, 120, 300, 2, 5)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        for (flags, said) in [
+            (HttpFlags { public: true, token: Some("x".into()), ..HttpFlags::default() }, "--public"),
+            (HttpFlags { token: Some(String::new()), ..HttpFlags::default() }, "--token"),
+            (HttpFlags { host: Some("0.0.0.0".into()), ..HttpFlags::default() }, "--allowed-host"),
+            (HttpFlags { path: vec!["mcp".into()], ..HttpFlags::default() }, "--path"),
+            (HttpFlags { trusted_proxy: vec!["everyone".into()], ..HttpFlags::default() }, "--trusted-proxy"),
+            (HttpFlags { token_file: Some("/nowhere/at/all".into()), ..HttpFlags::default() }, "token file"),
+        ] {
+            let fault = resolved(flags).map(|_| ()).expect_err(said);
+            assert!(fault.contains(said), "{fault}");
+        }
+    }
+}
