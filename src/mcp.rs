@@ -5,6 +5,8 @@
 
 pub mod core;
 pub mod faults;
+#[cfg(feature = "fixtures")]
+pub mod fixtures;
 pub mod handler;
 pub mod http;
 pub mod lines;

@@ -58,12 +58,33 @@ impl Endpoint {
             _ => Framing::Json,
         };
         let Some(caller) = visit.caller else { return refusal::Barred::Unauthenticated { sent: false }.response(&visit.request_id) };
+        #[cfg(feature = "fixtures")]
+        if let Some(reply) = super::fixtures::answer(&message.method, &message.params, message.era) {
+            return fixture(&id, reply, message.era, framing);
+        }
         let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id };
         match self.core.answer(&message.method, message.params, &asker).await {
             Ok(result) => framed(StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.json()), framing),
             Err(fault) => failed(&id, &fault, message.era, framing),
         }
     }
+}
+
+/// A fixture may have something to say before its answer.
+#[cfg(feature = "fixtures")]
+fn fixture(id: &Id, reply: super::fixtures::Reply, era: Era, framing: Framing) -> Response<Body> {
+    let result = match reply.result {
+        Ok(result) => result,
+        Err(fault) => return failed(id, &fault, era, framing),
+    };
+    let json = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", spelled(id));
+    if reply.notifications.is_empty() {
+        return framed(StatusCode::OK, json, framing);
+    }
+    let events: Vec<String> = reply.notifications.iter().map(|said| format!("event: message\ndata: {said}\n\n")).collect();
+    let mut response = framed(StatusCode::OK, json.clone(), Framing::EventStream);
+    *response.body_mut() = Body::from(format!("{}event: message\ndata: {json}\n\n", events.concat()));
+    response
 }
 
 fn failed(id: &Id, fault: &Fault, era: Era, framing: Framing) -> Response<Body> {

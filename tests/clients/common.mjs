@@ -17,22 +17,29 @@ export const load = createRequire(join(modules, 'x.js'));
 
 export const versionOf = (name) => JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')).version;
 
-/** `[--mode MODE] [--calls JSON] -- COMMAND ARG...` */
+/** `[--mode MODE] [--calls JSON] (--url URL [--token TOKEN] | -- COMMAND ARG...)` */
 export function commandLine(modes) {
   const rest = process.argv.slice(2);
-  const options = { mode: modes[0], calls: [], server: [] };
+  const options = { mode: modes[0], calls: [], server: [], url: undefined, token: undefined };
   while (rest.length > 0) {
     const word = rest.shift();
     if (word === '--mode' && modes.includes(rest[0])) options.mode = rest.shift();
     else if (word === '--calls') options.calls = JSON.parse(rest.shift());
+    else if (word === '--url') options.url = new URL(rest.shift());
+    else if (word === '--token') options.token = rest.shift();
     else if (word === '--' && rest.length > 0) options.server = rest.splice(0);
     else return usage(modes);
   }
-  return options.server.length > 0 ? options : usage(modes);
+  return options.url !== undefined || options.server.length > 0 ? options : usage(modes);
+}
+
+/** What an HTTP transport is made with. */
+export function requestInit(options) {
+  return { requestInit: { headers: options.token === undefined ? {} : { authorization: `Bearer ${options.token}` } } };
 }
 
 function usage(modes) {
-  console.error(`usage: [--mode ${modes.join('|')}] [--calls JSON] -- COMMAND ARG...`);
+  console.error(`usage: [--mode ${modes.join('|')}] [--calls JSON] (--url URL [--token TOKEN] | -- COMMAND ARG...)`);
   process.exit(2);
 }
 

@@ -13,11 +13,20 @@ SECONDS_MAX = 60
 
 
 def arguments(modes):
-    parser = argparse.ArgumentParser(description="Calls every read tool of a stdio MCP server; prints one JSON line.")
+    parser = argparse.ArgumentParser(description="Calls every read tool of an MCP server; prints one JSON line.")
     parser.add_argument("--mode", choices=modes, default=modes[0])
     parser.add_argument("--calls", default="[]", help='JSON: [{"tool": name, "arguments": {}, "expect": "error"?}]')
-    parser.add_argument("server", nargs="+", metavar="-- COMMAND ARG...")
-    return parser.parse_args()
+    parser.add_argument("--url", help="speak Streamable HTTP to this endpoint, in place of starting COMMAND")
+    parser.add_argument("--token", help="the bearer token that goes with every request to it")
+    parser.add_argument("server", nargs="*", metavar="-- COMMAND ARG...")
+    options = parser.parse_args()
+    if bool(options.url) == bool(options.server):
+        parser.error("either --url or -- COMMAND")
+    return options
+
+
+def headers(options):
+    return {"Authorization": f"Bearer {options.token}"} if options.token else {}
 
 
 def plan(tools, wanted):

@@ -1,4 +1,4 @@
-"""The official Python SDK 1.x as a client of a stdio server. It knows the `initialize` handshake only: mode legacy."""
+"""The official Python SDK 1.x as a client of a stdio or HTTP server. It knows the `initialize` handshake only: mode legacy."""
 
 import json
 from datetime import timedelta
@@ -7,6 +7,7 @@ from importlib.metadata import version
 import common
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
 
 options = common.arguments(["legacy"])
 report = common.Report(f"python {version('mcp')}", options.mode)
@@ -31,9 +32,14 @@ def described(tool):
     return {"name": tool.name, "read_only": read_only, "required": tool.inputSchema.get("required", [])}
 
 
+def transport():
+    if options.url:
+        return streamablehttp_client(options.url, headers=common.headers(options))
+    return stdio_client(StdioServerParameters(command=options.server[0], args=options.server[1:]))
+
+
 async def session():
-    server = StdioServerParameters(command=options.server[0], args=options.server[1:])
-    async with stdio_client(server) as (read, write):
+    async with transport() as (read, write, *_):
         async with ClientSession(read, write, read_timeout_seconds=timedelta(seconds=30)) as client:
             hello = await client.initialize()
             report.line["protocolVersion"] = hello.protocolVersion

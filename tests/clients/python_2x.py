@@ -1,10 +1,11 @@
-"""The official Python SDK 2.x as a client of a stdio server. Modes: auto (its default), legacy, 2026-07-28 (pinned)."""
+"""The official Python SDK 2.x as a client of a stdio or HTTP server. Modes: auto (its default), legacy, 2026-07-28 (pinned)."""
 
 import json
 from importlib.metadata import version
 
 import common
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 options = common.arguments(["auto", "legacy", "2026-07-28"])
 report = common.Report(f"python {version('mcp')}", options.mode)
@@ -29,8 +30,14 @@ def described(tool):
     return {"name": tool.name, "read_only": read_only, "required": tool.input_schema.get("required", [])}
 
 
+def transport():
+    if options.url:
+        return streamable_http_client(options.url, http_client=create_mcp_http_client(headers=common.headers(options)))
+    return StdioServerParameters(command=options.server[0], args=options.server[1:])
+
+
 async def session():
-    server = StdioServerParameters(command=options.server[0], args=options.server[1:])
+    server = transport()
     async with Client(server, mode=options.mode, read_timeout_seconds=30) as client:
         info = client.server_info
         report.line["protocolVersion"] = client.protocol_version

@@ -4,17 +4,21 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::harness::{Project, ran};
+use super::{
+    harness::{Project, Ran, ran},
+    http::service::Service,
+};
+
+const TOKEN: &str = "a-token-of-the-clients";
 
 /// The value of a variable that `tests/run` sets; without it the test command was not used, and the test says so by failing.
 fn set_by_tests_run(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run tests/run, which installs the clients"))
 }
 
-fn check(interpreter: &str, script: &str, mode: &str) -> Value {
-    let project = Project::demo();
-    let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
-    let calls = json!([
+/// What is asked of every tool, and what must be refused.
+fn calls() -> String {
+    json!([
         {"tool": "compare", "arguments": {"since": "2026-11-22"}},
         {"tool": "compare", "arguments": {"base": "latest~5", "by": "case", "all": true}},
         {"tool": "history", "arguments": {"by": "case", "limit": 3}},
@@ -25,20 +29,46 @@ fn check(interpreter: &str, script: &str, mode: &str) -> Value {
         {"tool": "runs_list", "arguments": {"limit": 2}},
         {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
-    ]);
-    let calls = calls.to_string();
-    let output = Command::new(set_by_tests_run(interpreter))
-        .args([&script, "--mode", mode, "--calls", &calls, "--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project"])
-        .arg(project.path())
-        .output()
-        .unwrap();
-    let ran = ran(output);
-    assert_eq!(ran.code, 0, "{script} {mode}: {}\n{}", ran.out, ran.err);
+    ])
+    .to_string()
+}
+
+fn client(interpreter: &str, script: &str, mode: &str, server: &[&str]) -> Ran {
+    let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(set_by_tests_run(interpreter));
+    ran(command.args([&script, "--mode", mode, "--calls", &calls()]).args(server).output().unwrap())
+}
+
+/// What the client reports of a server that is right.
+fn passed(ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     let line: Value = serde_json::from_str(ran.out.trim()).unwrap();
     // A pinned modern client never asks who the server is.
     assert!(line["server"].is_null() || line["server"]["name"] == "runlore", "{line}");
     assert_eq!((line["tools"].as_array().map(Vec::len), &line["skipped"], &line["errors"]), (Some(6), &json!([]), &json!([])), "{line}");
     line
+}
+
+/// The version that was agreed on, which must be the same over stdio and over HTTP with a token; without the token it must fail.
+fn check(interpreter: &str, script: &str, mode: &str) -> Value {
+    let project = Project::demo();
+    let place = project.path().to_str().unwrap();
+    let stdio = passed(&client(interpreter, script, mode, &["--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project", place]));
+    let service = Service::start(&["--token", TOKEN]);
+    let url = format!("http://127.0.0.1:{}/mcp", service.port);
+    let http = passed(&client(interpreter, script, mode, &["--url", &url, "--token", TOKEN]));
+    assert_eq!(stdio["protocolVersion"], http["protocolVersion"], "{http}");
+    assert_eq!(stdio["called"], http["called"], "{http}");
+    let stranger = client(interpreter, script, mode, &["--url", &url]);
+    assert_eq!(stranger.code, 1, "{}", stranger.out);
+    http
+}
+
+/// The legacy clients again, on the endpoint that frames as an event stream.
+fn check_streamed(interpreter: &str, script: &str) {
+    let service = Service::serve("");
+    let url = format!("http://127.0.0.1:{}/api/mcp", service.port);
+    passed(&client(interpreter, script, "legacy", &["--url", &url]));
 }
 
 #[test]
@@ -51,6 +81,7 @@ fn python_2x() {
 #[test]
 fn python_1x() {
     check("RUNLORE_TEST_PYTHON1X", "python_1x.py", "legacy");
+    check_streamed("RUNLORE_TEST_PYTHON1X", "python_1x.py");
 }
 
 #[test]
@@ -63,6 +94,7 @@ fn typescript_v2() {
 #[test]
 fn typescript_v1() {
     check("RUNLORE_TEST_NODE", "typescript_v1.mjs", "legacy");
+    check_streamed("RUNLORE_TEST_NODE", "typescript_v1.mjs");
 }
 
 #[tokio::test]
@@ -76,5 +108,30 @@ async fn rmcp() {
     let arguments = json!({"since": "2026-11-22"}).as_object().cloned().unwrap();
     let answer = client.call_tool(CallToolRequestParams::new("compare").with_arguments(arguments)).await.unwrap();
     assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");
+    client.cancel().await.unwrap();
+}
+
+#[tokio::test]
+async fn rmcp_over_http() {
+    use rmcp::{
+        ServiceExt as _,
+        model::CallToolRequestParams,
+        transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    };
+    let service = Service::start(&["--token", TOKEN]);
+    let url = format!("http://127.0.0.1:{}/mcp", service.port);
+    let with = |token: &str| {
+        let config = StreamableHttpClientTransportConfig::with_uri(url.clone()).auth_header(token.to_owned());
+        StreamableHttpClientTransport::from_config(config)
+    };
+    assert!(().serve(with("wrong")).await.is_err());
+    let client = ().serve(with(TOKEN)).await.unwrap();
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 6);
+    let arguments = json!({"since": "2026-11-22"}).as_object().cloned().unwrap();
+    let answer = client.call_tool(CallToolRequestParams::new("compare").with_arguments(arguments)).await.unwrap();
+    assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");
+    let refused = json!({"limit": 0}).as_object().cloned().unwrap();
+    assert_eq!(client.call_tool(CallToolRequestParams::new("history").with_arguments(refused)).await.unwrap().is_error, Some(true));
+    assert!(client.list_all_resources().await.unwrap().is_empty());
     client.cancel().await.unwrap();
 }

@@ -17,6 +17,7 @@ mod cli;
 mod clients;
 mod demo;
 mod harness;
+mod http;
 mod ids;
 mod logs;
 mod mcp;

@@ -1,0 +1,125 @@
+"""Runs the official conformance suite's server scenarios against runlore.
+
+Without the fixtures: the scenarios that any server can pass (any-server-*.txt). With them: all that a revision requires, for 2025-11-25 all but
+the baseline (stateless-2025-11-25.yaml).
+
+Promises: each scenario that ran counts once; a required one that did not run counts as failed; the last line is `N passed, N failed`.
+Does not: install anything (tests/run does) or judge what the suite itself never scores.
+"""
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SECONDS_MAX = 300
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", required=True)
+    parser.add_argument("--suite", required=True, help="dist/index.js of @modelcontextprotocol/conformance")
+    parser.add_argument("--plain", required=True, help="runlore as it is shipped")
+    parser.add_argument("--fixtures", required=True, help="runlore built with the feature `fixtures`")
+    return parser.parse_args()
+
+
+class Server:
+    """`runlore mcp --http` over an empty project on a free port."""
+
+    def __init__(self, binary):
+        self.binary = binary
+        self.project = tempfile.TemporaryDirectory()
+        Path(self.project.name, ".runlore").mkdir()
+
+    def __enter__(self):
+        for _ in range(5):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            words = [self.binary, "mcp", "--http", "--port", str(port)]
+            self.log = open(Path(self.project.name, "stderr.log"), "wb")
+            self.process = subprocess.Popen(words, cwd=self.project.name, stdin=subprocess.DEVNULL, stderr=self.log)
+            if self.answers(port):
+                self.url = f"http://127.0.0.1:{port}/mcp"
+                return self
+        said = Path(self.project.name, "stderr.log").read_text(errors="replace")
+        sys.exit(f"{self.binary} did not start: {said}")
+
+    def answers(self, port):
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return True
+            time.sleep(0.01)
+        return False
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        self.project.cleanup()
+
+
+class Suite:
+    def __init__(self, options):
+        self.command = [options.node, options.suite]
+        self.environment = {**os.environ, "NO_COLOR": "1"}
+        self.results = tempfile.TemporaryDirectory()
+        self.passed, self.failed = 0, 0
+
+    def run(self, *words):
+        ran = subprocess.run([*self.command, *words], capture_output=True, text=True, timeout=SECONDS_MAX, cwd=self.results.name,
+                             env=self.environment, check=False)
+        return ran.returncode, COLOURS.sub("", ran.stdout + ran.stderr)
+
+    def count(self, revision, scenario, good, said):
+        self.passed, self.failed = self.passed + good, self.failed + (not good)
+        if not good:
+            print(f"FAILED {revision} {scenario}\n{said}\n", flush=True)
+
+    def one_by_one(self, url, revision):
+        """The scenarios of any-server-REVISION.txt; a warning is a failure, but for decision 14's."""
+        for scenario in (HERE / f"any-server-{revision}.txt").read_text().split():
+            code, said = self.run("server", "--url", url, "--scenario", scenario, "--spec-version", revision)
+            self.count(revision, scenario, code == 0 and "Test Results:" in said, said)
+
+    def required(self, url, revision, baseline):
+        """All that the revision requires, but for the baseline."""
+        _, listed = self.run("list", "--server", "--requirements", revision)
+        wanted = re.findall(r"^  - (\S+)$", listed.split("Client scenarios")[0].split("Run and reported")[0], re.MULTILINE)
+        excused = re.findall(r"^ +- (\S+)", baseline.read_text(), re.MULTILINE) if baseline else []
+        options = ["--expected-failures", str(baseline)] if baseline else []
+        _, said = self.run("server", "--url", url, "--requirements", revision, *options)
+        for scenario in wanted:
+            if scenario not in excused:
+                good = re.search(rf"^✓ {re.escape(scenario)}:", said, re.MULTILINE) is not None
+                unexpected = re.search(rf"^ +✗ {re.escape(scenario)}$", said, re.MULTILINE) is not None
+                why = "" if good else self.run("server", "--url", url, "--scenario", scenario, "--spec-version", revision)[1]
+                self.count(revision, scenario, good and not unexpected, why)
+        if not wanted:
+            self.count(revision, "the list of what is required", False, listed)
+
+
+def main():
+    options = arguments()
+    suite = Suite(options)
+    with Server(options.plain) as server:
+        for revision in ["2025-11-25", "2026-07-28"]:
+            suite.one_by_one(server.url, revision)
+    with Server(options.fixtures) as server:
+        suite.required(server.url, "2025-11-25", HERE / "stateless-2025-11-25.yaml")
+        suite.required(server.url, "2026-07-28", None)
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    sys.exit(0 if suite.failed == 0 else 1)
+
+
+main()

@@ -1,0 +1,21 @@
+//! `runlore mcp --http` and `runlore serve`, from outside: sockets, signals, metrics.
+//!
+//! Promises: each test has a server of its own on a port of its own; waits are for conditions, with deadlines.
+//! Does not: use an HTTP library: what goes over the wire stands in the tests.
+
+mod auth;
+mod bodies;
+mod cache;
+mod callers;
+mod connections;
+mod drain;
+mod envelope;
+mod h2;
+mod held;
+mod hosts;
+mod limits;
+mod metrics;
+mod order;
+mod protocol;
+pub mod service;
+mod wire;
