@@ -3,6 +3,7 @@
 //! Promises: every write is one transaction; every read sees one state; several processes may use one file; a kill leaves a whole state behind.
 //! Does not: decide anything that `domain` decides, or keep anything in memory between calls but connections.
 
+mod append;
 mod attempts;
 mod cells;
 mod connect;

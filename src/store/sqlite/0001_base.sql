@@ -90,7 +90,8 @@ CREATE TABLE transcripts_m (
 );
 CREATE INDEX transcripts_by_attempt ON transcripts_m (attempt_no, first_line);
 
--- Cells at the two grains, alike but for case_no (0 at evaluation grain). flags: 1 several cases, 2 the threshold was declared.
+-- Cells at the two grains, alike but for case_no (0 at evaluation grain). flags: 1 several cases, 2 the threshold was
+-- declared; a case has no threshold.
 -- recorded, created_at and run_id are the run's, so that a series is one index: verdict first, so that "the last pass before" is one seek.
 CREATE TABLE cells_m (
     run_no INTEGER NOT NULL, eval_no INTEGER NOT NULL, case_no INTEGER NOT NULL, arm_no INTEGER NOT NULL,

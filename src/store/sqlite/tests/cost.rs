@@ -99,6 +99,34 @@ fn a_read_costs_what_it_shows() {
     }
 }
 
+/// Steps of the one write that `write` makes.
+fn write_steps(store: &Sqlite, write: impl FnOnce()) -> u64 {
+    let counted = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&counted);
+    let counter = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, Some(counter)).unwrap();
+    write();
+    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, None::<fn() -> bool>).unwrap();
+    counted.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_log_costs_the_same_however_many_its_run_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&dir.path().join("history.db"), &Caller::local().local_scope(), &Options::default()).unwrap();
+    let cost = |at: i64| {
+        let attempts = [attempt("same", Outcome::Pass), attempt(&format!("own {at}"), Outcome::Fail)];
+        let log = log(&format!("{at:04}"), at).run("R").task(&format!("t{at}")).with(attempts);
+        write_steps(&store, || drop(log.put(&store).unwrap()))
+    };
+    let costs: Vec<u64> = (0..120).map(cost).collect();
+    let (few, many) = (costs[8], costs[119]);
+    assert!(few > 0 && many * 10 < few * 12, "{few} steps grew to {many}");
+}
+
 #[test]
 fn statements_are_planned_once() {
     let dir = tempfile::tempdir().unwrap();
