@@ -33,7 +33,7 @@ macro_rules! contract {
             runs_are_filtered_and_paged references_select_runs cells_are_read_in_order points_pick_the_right_cell streaks_tell_the_story
             attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
             a_retry_replaces_whatever_its_arm_is_called
-            cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
+            cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
         }
     };
 }
@@ -556,6 +556,47 @@ pub(crate) fn points_pick_the_right_cell(store: &dyn Store) {
     assert_eq!(read(PointQuery { keys: Some(&[]), ..query.clone() }), "");
     let point = store.points(&PointQuery { keys: Some(&keys), grain: Grain::Case, ..query }).unwrap().remove(0);
     assert_eq!(vec![point.cell], cells(store, &["R4"], Grain::Case));
+}
+
+pub(crate) fn bases_hold_what_the_head_holds(store: &dyn Store) {
+    let suite = |id: &str, at, evaluations: &[&str]| {
+        let mut log = log(id, at);
+        log.header.evaluations = evaluations.iter().map(|id| evaluation(id)).collect();
+        log.header.git = Some(Git { sha: Some(format!("aaaa{at}")), branch: None, dirty: None });
+        log.with(evaluations.iter().map(|id| Attempt { evaluation: (*id).into(), ..attempt("1", Pass) }))
+    };
+    suite("whole", 1, &["e", "f", "g"]).put(store).unwrap();
+    (2..40).for_each(|at| drop(suite(&format!("other{at}"), at, &["other"]).put(store).unwrap()));
+    suite("part", 40, &["e", "other"]).put(store).unwrap();
+    let mut running = suite("running", 41, &["e", "f", "g"]);
+    running.header.status = RunStatus::Running;
+    running.put(store).unwrap();
+    let mut scratch = suite("scratch", 42, &["e", "f", "g"]);
+    scratch.kind = Kind::Scratch;
+    scratch.put(store).unwrap();
+    log("errored", 43).with([attempt("1", InfraError)]).put(store).unwrap();
+    // Single arms match whatever their names; of several, each by its own.
+    suite("renamed", 44, &["f"]).by("n").put(store).unwrap();
+    let mut two = suite("two", 45, &["f"]).with([Attempt { evaluation: "f".into(), arm: "n".into(), ..attempt("1", Fail) }]);
+    two.header.arms.push(arm("n"));
+    two.put(store).unwrap();
+    suite("head", 50, &["e", "f", "g"]).put(store).unwrap();
+    let keys = ["e", "f", "g"].map(|id| key(id, None, "m"));
+    let bases = |query: BaseQuery<'_>| {
+        let shown = |base: Base| format!("{}:{}", base.run.run_id, base.shared);
+        store.bases(&query).unwrap().into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let query = BaseQuery { keys: &keys, before: point("Rhead", 50), shas: None, limit: 9 };
+    assert_eq!(bases(query.clone()), "Rtwo:1 Rrenamed:1 Rpart:1 Rwhole:3");
+    assert_eq!(bases(BaseQuery { limit: 2, ..query.clone() }), "Rtwo:1 Rrenamed:1");
+    assert_eq!(bases(BaseQuery { before: point("Rrenamed", 44), ..query.clone() }), "Rpart:1 Rwhole:3");
+    let both = [key("f", None, "m"), key("f", None, "n")];
+    assert_eq!(bases(BaseQuery { keys: &both, ..query.clone() }), "Rtwo:2 Rrenamed:1 Rwhole:1");
+    let shas = ["AAAA1".to_owned(), "aaaa45ff".to_owned(), "bbbb".to_owned()];
+    assert_eq!(bases(BaseQuery { shas: Some(&shas), ..query.clone() }), "Rtwo:1 Rwhole:3");
+    assert_eq!(bases(BaseQuery { shas: Some(&[]), ..query.clone() }), "");
+    assert_eq!(bases(BaseQuery { keys: &[], ..query.clone() }), "");
+    assert_eq!(bases(BaseQuery { keys: &[key("never", None, "m")], ..query }), "");
 }
 
 pub(crate) fn streaks_tell_the_story(store: &dyn Store) {

@@ -100,6 +100,8 @@ CREATE TABLE cells_m (
     recorded INTEGER NOT NULL, created_at INTEGER NOT NULL, run_id TEXT NOT NULL, PRIMARY KEY (run_no, eval_no, case_no, arm_no)
 ) WITHOUT ROWID;
 CREATE INDEX cells_series ON cells_m (eval_no, case_no, arm_no, verdict, created_at, run_id) WHERE recorded = 1;
+-- The runs that counted an evaluation, by time, whatever the arm and verdict (the first three).
+CREATE INDEX cells_counted ON cells_m (eval_no, created_at, run_id, arm_no) WHERE recorded = 1 AND verdict <= 2;
 CREATE TABLE case_cells_m (
     run_no INTEGER NOT NULL, eval_no INTEGER NOT NULL, case_no INTEGER NOT NULL, arm_no INTEGER NOT NULL,
     passed INTEGER NOT NULL, failed INTEGER NOT NULL, infra INTEGER NOT NULL, unscored INTEGER NOT NULL, missing INTEGER NOT NULL,

@@ -73,8 +73,14 @@ fn costs(store: &Sqlite, runs: i64) -> Vec<(&'static str, u64)> {
             "points of keys",
             steps(store, |connection| series::points(connection, &PointQuery { keys: Some(&at_evaluation), ..points.clone() })),
         ),
-        ("streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Evaluation, &at_evaluation))),
-        ("case streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Case, &at_case))),
+        ("streaks", steps(store, |connection| streaks::read(connection, &point, Grain::Evaluation, &at_evaluation))),
+        (
+            "bases",
+            steps(store, |connection| {
+                bases::read(connection, &BaseQuery { keys: &at_evaluation, before: point.clone(), shas: None, limit: 4 })
+            }),
+        ),
+        ("case streaks", steps(store, |connection| streaks::read(connection, &point, Grain::Case, &at_case))),
         (
             "attempts",
             steps(store, |connection| attempts::read(connection, &run, &AttemptQuery { checks: true, ..AttemptQuery::default() })),
@@ -143,7 +149,7 @@ fn statements_are_planned_once() {
     let key = |number: i64| CellKey { evaluation: format!("e{number}"), case: Some("1".into()), arm: "m".into() };
     let look = |at: i64| {
         let point = RunPoint { run_id: format!("R{at:04}"), created_at: Timestamp::from_millis(at * 1000) };
-        series::streaks(&connection, &point, Grain::Case, &[key(at % 6), key(1)]).unwrap();
+        streaks::read(&connection, &point, Grain::Case, &[key(at % 6), key(1)]).unwrap();
         let pick = Pick::NewestUpTo(point.created_at);
         let query = PointQuery { evaluation_contains: None, keys: None, grain: Grain::Evaluation, counted: true, statuses: &[], pick };
         series::points(&connection, &query).unwrap();
