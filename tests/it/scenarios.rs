@@ -154,3 +154,16 @@ fn the_order_of_import_does_not_matter() {
         assert_eq!(answer(&order), first);
     }
 }
+
+#[test]
+fn the_base_is_found_behind_any_number_of_other_tasks() {
+    let project = Project::new();
+    Log::new("first", "W", "2026-11-01T09:00:00+00:00").all(2, "C").put(&project);
+    for number in 0..500 {
+        let created = format!("2026-11-{:02}T{:02}:00:00+00:00", 2 + number / 24, number % 24);
+        Log::new(&format!("other{number}"), &format!("task{}", number % 7), &created).all(1, "C").put(&project);
+    }
+    Log::new("last", "W", "2026-11-28T09:00:00+00:00").all(2, "I").put(&project);
+    let answer = project.json(&["compare"]);
+    assert_eq!((answer["base"]["runId"].as_str(), statuses(&answer)), (Some("first"), vec![("W".to_owned(), "regressed".to_owned())]));
+}

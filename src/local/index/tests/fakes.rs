@@ -224,6 +224,10 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn bases(&self, _: &BaseQuery<'_>) -> Result<Vec<Base>> {
+        Ok(Vec::new())
+    }
+
     fn streaks(&self, _: &RunPoint, _: Grain, _: &[CellKey]) -> Result<Vec<Streak>> {
         Ok(Vec::new())
     }
