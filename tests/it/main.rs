@@ -20,5 +20,6 @@ mod harness;
 mod ids;
 mod logs;
 mod mcp;
+mod notes;
 mod real_files;
 mod scenarios;
