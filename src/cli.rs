@@ -19,7 +19,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use self::{output::Output, session::Place};
-use crate::tools::ENTRIES;
+use crate::tools::{ENTRIES, render};
 
 /// Why a verb did not end with 0; the text goes to stderr.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +43,18 @@ impl CliError {
 
 /// Runs one command line (the program's name first) and returns its exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let words: Vec<OsString> = words.into_iter().collect();
     let mut output = Output::standard();
-    let matches = match command().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) => return usage(&error),
+    let code = match command().try_get_matches_from(&words) {
+        Ok(matches) => answer(&matches, &mut output),
+        Err(error) => usage(&words, &error, &mut output),
     };
+    output.end(code)
+}
+
+fn answer(matches: &ArgMatches, output: &mut Output) -> u8 {
     crate::telemetry::start();
-    match dispatch(&matches, &mut output) {
+    match dispatch(matches, output) {
         Ok(code) => code,
         Err(error) => {
             output.complain(&format!("runlore: {error}"));
@@ -59,10 +64,21 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// clap prints help and errors itself, coloured where the terminal takes it.
-fn usage(error: &clap::Error) -> u8 {
-    let _ = error.print();
+fn usage(words: &[OsString], error: &clap::Error, output: &mut Output) -> u8 {
+    // Its errors repeat the words: asked again with clean ones, it says the same of what a terminal may be shown.
+    let cleaned = words.iter().map(|word| render::clean(&word.to_string_lossy()));
+    let printed = match command().try_get_matches_from(cleaned) {
+        Err(again) if error.use_stderr() => again.print(),
+        _ => error.print(),
+    };
+    if let Err(fault) = printed {
+        output.failed(fault);
+    }
     u8::try_from(error.exit_code()).unwrap_or(2)
 }
+
+/// Where what every verb takes stands in its help: behind its own.
+const LAST: usize = 900;
 
 /// The whole command line.
 #[must_use]
@@ -73,12 +89,14 @@ pub fn command() -> Command {
             .value_name("DIR")
             .global(true)
             .value_parser(value_parser!(PathBuf))
+            .display_order(LAST)
             .help("The project's directory; without it, the nearest one upward with .runlore or .git"),
         Arg::new("config")
             .long("config")
             .value_name("FILE")
             .global(true)
             .value_parser(value_parser!(PathBuf))
+            .display_order(LAST)
             .help("The configuration; without it, .runlore/config.toml of the project if there is one"),
     ];
     let tools = ENTRIES.iter().map(|entry| tool::command(entry).next_help_heading("Options"));
@@ -89,7 +107,7 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .args(place)
         .subcommand(demo::command())
-        .subcommand(import::ImportArgs::augment_args(Command::new("import").about("Imports logs, or directories of them, into the project's history")))
+        .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
         .subcommand(health::command())
         .subcommand(mcp::command())
         .subcommand(serve::command())
@@ -141,6 +159,31 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    /// Every argument of every verb with a value says what kind of value, and every text ends without a stray dot or a second sentence cut off.
+    #[test]
+    fn help_reads_well() {
+        let root = command();
+        for verb in root.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && about.len() <= 120 && !about.contains("argument"), "{}: {about}", verb.get_name());
+            for argument in verb.get_arguments() {
+                let (verb, id) = (verb.get_name(), argument.get_id().as_str());
+                assert!(argument.get_help().is_some(), "{verb} {id} has no help");
+                let derived = id.to_uppercase().replace('-', "_");
+                let names: Vec<&str> = argument.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
+                let own = argument.is_positional() || names != [derived.as_str()];
+                assert!(!argument.get_action().takes_values() || own, "{verb} --{id} <{derived}> says nothing of its value");
+            }
+        }
+        for entry in ENTRIES {
+            let mut verb = (entry.command)();
+            let (list, own) = (root.clone().render_help().to_string(), verb.render_long_help().to_string());
+            let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat(&list).contains(entry.about), "{}: {list}", entry.name);
+            assert!(flat(&own).contains(entry.doc), "{}: {own}", entry.name);
+        }
     }
 
     #[test]

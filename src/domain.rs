@@ -14,4 +14,5 @@ pub mod outcome;
 pub mod planned;
 pub mod reference;
 pub mod signature;
+pub mod text;
 pub mod time;

@@ -108,7 +108,9 @@ pub trait Tool {
     const VERB: &'static str = Self::NAME;
     /// The title that people see.
     const TITLE: &'static str;
-    /// What it answers, in a sentence or two: the description for agents and the head of `--help`.
+    /// What it answers, in a few words: its line in `runlore --help`.
+    const ABOUT: &'static str;
+    /// What it answers, in a sentence or two: the description for agents and the head of its own `--help`.
     const DOC: &'static str;
     /// The toolsets that it is in.
     const TOOLSETS: &'static [Toolset] = &[Toolset::History];
@@ -128,6 +130,14 @@ pub trait Tool {
     type Input: Args + DeserializeOwned + Serialize + JsonSchema;
     /// The result.
     type Output: Serialize + JsonSchema;
+
+    /// The arguments of a command line.
+    ///
+    /// # Errors
+    /// clap's, where they cannot be read.
+    fn words(matches: &ArgMatches) -> Result<Self::Input, clap::Error> {
+        Self::Input::from_arg_matches(matches)
+    }
 
     /// Answers.
     ///
@@ -158,6 +168,8 @@ pub struct Entry {
     pub verb: &'static str,
     /// [`Tool::TITLE`].
     pub title: &'static str,
+    /// [`Tool::ABOUT`].
+    pub about: &'static str,
     /// [`Tool::DOC`].
     pub doc: &'static str,
     /// [`Tool::TOOLSETS`].
@@ -190,6 +202,7 @@ impl Entry {
             name: T::NAME,
             verb: T::VERB,
             title: T::TITLE,
+            about: T::ABOUT,
             doc: T::DOC,
             toolsets: T::TOOLSETS,
             scopes: T::SCOPES,
@@ -251,11 +264,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 fn command<T: Tool>() -> Command {
-    T::Input::augment_args(Command::new(T::VERB).about(T::DOC).allow_missing_positional(true))
+    // After the arguments: their struct's own documentation would stand in place of these.
+    T::Input::augment_args(Command::new(T::VERB)).about(T::ABOUT).long_about(T::DOC)
 }
 
 fn from_matches<T: Tool>(matches: &ArgMatches) -> Result<Map<String, Value>, clap::Error> {
-    let input = T::Input::from_arg_matches(matches)?;
+    let input = T::words(matches)?;
     match serde_json::to_value(input) {
         Ok(Value::Object(map)) => Ok(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
         _ => Err(clap::Error::raw(clap::error::ErrorKind::Format, "the arguments could not be read\n")),

@@ -27,8 +27,7 @@ pub fn command() -> Command {
 
 const CONNECT: &str = "Your own project, in its directory:
 
-  runlore import logs/          (or just run a tool: logs/ is indexed by itself)
-  runlore compare --since 7d
+  runlore compare --since 7d    (logs/ is indexed by itself; elsewhere: runlore import PATH)
 
 Your agent, over MCP:
 

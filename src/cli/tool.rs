@@ -9,7 +9,7 @@ use super::{
     CliError,
     output::Output,
     progress::Bar,
-    session::{Place, Session},
+    session::{self, Place, Session},
 };
 use crate::{
     auth::Caller,
@@ -36,7 +36,8 @@ pub fn command(entry: &Entry) -> Command {
 /// # Errors
 /// [`CliError`], with the tool's own sentence.
 pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &mut Output) -> Result<u8, CliError> {
-    let arguments = (entry.arguments)(matches).map_err(|error| CliError::Usage(error.to_string()))?;
+    let arguments =
+        (entry.arguments)(matches).map_err(|error| CliError::Usage(error.to_string().trim_start_matches("error: ").to_owned()))?;
     let session = Session::open(place)?;
     session.index_now(&Bar::new(output.watched()))?;
     let settings = session.settings(output.style(), false);
@@ -47,19 +48,17 @@ pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &
     let gate = Gate::new(Settings { limits, bounds, ..settings });
     let call = Call::local(entry, arguments, Caller::local());
     let answer = session::block_on(gate.call(call))?.map_err(|refusal| CliError::Refused(refusal.to_string()))?;
-    output.say(if matches.get_flag("json") { answer.json.get() } else { &answer.text });
+    if matches.get_flag("json") {
+        output.json(answer.json.get())
+    } else {
+        output.say(&answer.text)
+    }
     let gating = entry.name == "compare" && matches.get_flag("exit-code");
     Ok(if gating && regressed(&answer) { REGRESSED } else { 0 })
 }
 
-use super::session;
-
+/// By the counts over all rows, not by the rows that are listed.
 fn regressed(answer: &Answer) -> bool {
     let value: serde_json::Value = serde_json::from_str(answer.json.get()).unwrap_or_default();
-    value
-        .get("rows")
-        .and_then(|rows| rows.as_array())
-        .into_iter()
-        .flatten()
-        .any(|row| row.get("status").is_some_and(|status| status == "regressed"))
+    value.pointer("/statuses/regressed").and_then(serde_json::Value::as_u64).is_some_and(|count| count > 0)
 }

@@ -1,14 +1,22 @@
-//! Run references: `latest`, `latest~N`, a run id, a unique prefix of one, or a Git sha prefix of 4 to 40 hexadecimal digits (decision 56).
+//! Run references: a run id, `latest`, `latest~N`, a unique prefix of an id, or a Git sha prefix of 4 to 40 hexadecimal digits.
 //!
-//! Promises: one reading for every tool; clear sentences for none, ambiguous and malformed.
-//! Does not: look anything up; the store answers the questions that [`Reference::parse`] leaves.
+//! The order is decision 56's but for one thing: an exact id always wins, so that ids round-trip whatever they are. `latest` is the newest
+//! run unless a run has exactly that id; `latest~0` is it then.
+//!
+//! Promises: one reading for every tool; clear sentences for none, ambiguous and malformed, on one line whatever the reference holds.
+//! Does not: look anything up; `tools::resolve` tries the exact id before [`Reference::parse`], and asks the questions that this leaves.
 
-/// A reference, read.
+use super::{attempt::shorten, text::clean};
+
+/// Bytes of a reference that a sentence repeats.
+const SHOWN_BYTES: usize = 120;
+
+/// A reference that is no exact id, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// The run `n` before the newest, recorded and scratch together.
     Latest(u32),
-    /// An exact id, else a prefix of one, else (4 to 40 hexadecimal digits) a sha prefix.
+    /// A prefix of an id, else (4 to 40 hexadecimal digits) a sha prefix.
     Name(String),
 }
 
@@ -22,7 +30,7 @@ pub enum ReferenceError {
     #[error("no run matches \"{0}\"; runs_list shows the runs")]
     NoMatch(String),
     /// There are no runs at all.
-    #[error("there are no runs yet; import logs with `runlore import PATH`")]
+    #[error("there are no runs yet; put logs in logs/, name their directory in runlore.toml, or import them with `runlore import PATH`")]
     Empty,
     /// A prefix of several ids.
     #[error("\"{reference}\" is the beginning of {} run ids: {}; give more of it", if *.more { "more than 5" } else { "several" }, .candidates.join(", "))]
@@ -38,25 +46,41 @@ pub enum ReferenceError {
 
 impl Reference {
     /// Reads a reference. Empty text is `latest`.
-    ///
-    /// # Errors
-    /// [`ReferenceError::Malformed`] for `latest~` without a number, control characters, or more than 512 bytes.
-    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
-        let malformed = || ReferenceError::Malformed(super::attempt::shorten(text, 80));
-        if text.len() > 512 || text.chars().any(char::is_control) {
-            return Err(malformed());
-        }
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
         if text.is_empty() || text == "latest" {
-            return Ok(Self::Latest(0));
+            return Self::Latest(0);
         }
-        match text.strip_prefix("latest~") {
-            Some(back) if !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit()) => {
-                back.parse().map(Self::Latest).map_err(|_| ReferenceError::NoMatch(text.to_owned()))
-            }
-            Some(_) => Err(malformed()),
-            None => Ok(Self::Name(text.to_owned())),
+        match back(text).map(str::parse) {
+            Some(Ok(back)) => Self::Latest(back),
+            _ => Self::Name(text.to_owned()),
         }
     }
+}
+
+/// The digits of `latest~N`.
+fn back(text: &str) -> Option<&str> {
+    text.strip_prefix("latest~").filter(|back| !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl ReferenceError {
+    /// Why `text`, which names no run, does not.
+    #[must_use]
+    pub fn none(text: &str) -> Self {
+        let malformed = text.starts_with("latest~") && back(text).is_none();
+        if malformed { Self::Malformed(shown(text)) } else { Self::NoMatch(shown(text)) }
+    }
+
+    /// That `text` is the beginning of the ids of `candidates`, and of others where there are `more`.
+    #[must_use]
+    pub fn ambiguous(text: &str, candidates: &[&str], more: bool) -> Self {
+        Self::Ambiguous { reference: shown(text), candidates: candidates.iter().map(|id| shown(id)).collect(), more }
+    }
+}
+
+/// Cut before it is cleaned, so that no escape is cut in half.
+fn shown(text: &str) -> String {
+    clean(&shorten(text, SHOWN_BYTES))
 }
 
 /// `name` as a sha prefix in lower case, if it can be one.
@@ -78,21 +102,34 @@ mod tests {
 
     #[test]
     fn references_are_read() {
-        assert_eq!(Reference::parse(""), Ok(Reference::Latest(0)));
-        assert_eq!(Reference::parse("latest~12"), Ok(Reference::Latest(12)));
-        assert_eq!(Reference::parse("703F368"), Ok(Reference::Name("703F368".into())));
+        assert_eq!(Reference::parse(""), Reference::Latest(0));
+        assert_eq!(Reference::parse("latest~12"), Reference::Latest(12));
+        for name in ["703F368", "latest~", "latest~-1", "latest~x", "latest~99999999999", "a\nb"] {
+            assert_eq!(Reference::parse(name), Reference::Name(name.into()));
+        }
         assert_eq!(sha_prefix("703F368"), Some("703f368".into()));
         assert_eq!(sha_prefix("abc"), None);
-        for wrong in ["latest~", "latest~-1", "latest~x", "a\nb"] {
-            assert!(matches!(Reference::parse(wrong), Err(ReferenceError::Malformed(_))), "{wrong}");
+    }
+
+    #[test]
+    fn what_names_nothing_is_told_on_one_line() {
+        for wrong in ["latest~", "latest~-1", "latest~x", "latest~\n"] {
+            let said = ReferenceError::none(wrong);
+            assert!(matches!(said, ReferenceError::Malformed(_)), "{wrong:?}");
+            assert!(!said.to_string().chars().any(super::super::text::hidden), "{said}");
         }
-        assert!(matches!(Reference::parse("latest~99999999999"), Err(ReferenceError::NoMatch(_))));
+        for none in ["latest~99999999999", "latest~7", "nothing", "a\nb", "\u{1b}[2J", "\u{202e}cba"] {
+            let said = ReferenceError::none(none);
+            assert!(matches!(said, ReferenceError::NoMatch(_)), "{none}");
+            assert!(!said.to_string().chars().any(super::super::text::hidden), "{said}");
+        }
+        assert!(ReferenceError::none(&"x".repeat(100_000)).to_string().len() < 300);
     }
 
     #[test]
     fn an_ambiguous_reference_lists_its_candidates() {
-        let error = ReferenceError::Ambiguous { reference: "a".into(), candidates: vec!["ab".into(), "ac".into()], more: false };
-        assert_eq!(error.to_string(), "\"a\" is the beginning of several run ids: ab, ac; give more of it");
+        let error = ReferenceError::ambiguous("a", &["ab", "a\nc"], false);
+        assert_eq!(error.to_string(), "\"a\" is the beginning of several run ids: ab, a\\u{a}c; give more of it");
     }
 
     #[test]

@@ -89,7 +89,12 @@ pub fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
             NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0).map(|time| Timestamp(time.and_utc().timestamp_millis()))
         })
         .or_else(|| Timestamp::parse(text))
-        .ok_or_else(|| format!("\"{text}\" is no time; give an age such as 7d, 12h or 2w, a date such as 2026-11-23, or an RFC 3339 time"))
+        .ok_or_else(|| {
+            format!(
+                "\"{}\" is no time; give an age such as 7d, 12h or 2w, a date such as 2026-11-23, or an RFC 3339 time",
+                super::text::clean(text)
+            )
+        })
 }
 
 fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {

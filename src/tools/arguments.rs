@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::ToolError;
+use crate::domain::text::clean;
 
 /// A whole number from `MIN` to `MAX`, `DEFAULT` when absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -89,7 +90,8 @@ pub fn decode<I: DeserializeOwned>(arguments: Map<String, Value>) -> Result<I, T
     let given: Map<String, Value> = arguments.into_iter().filter(|(_, value)| !value.is_null()).collect();
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();
-        let inner = error.into_inner().to_string();
+        // It repeats the caller's own words.
+        let (path, inner) = (clean(&path), clean(&error.into_inner().to_string()));
         // serde's own words for an unknown or missing argument name it already.
         ToolError::Argument(if path == "." || inner.starts_with("unknown field") {
             argument_words(&inner)

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod failures;
 #[expect(clippy::module_inception, reason = "the toolset and its first tool have one name")]
 pub mod history;
+pub mod kept;
 pub mod record;
 pub mod runs_list;
 pub mod show;

@@ -1,10 +1,14 @@
 //! Text for people: tables and words, the same for a terminal, a pipe and an agent but for width and colour.
 //!
-//! Promises: control characters of ids and texts never reach a terminal; plain text when piped.
+//! Promises: control and invisible characters of ids and texts never reach a terminal; plain text when piped; columns stand whatever is coloured.
 //! Does not: decide what is shown.
+
+mod letters;
 
 use comfy_table::{Attribute, Cell as TableCell, Color, ContentArrangement, Table, presets};
 
+use self::letters::Letters;
+pub use crate::domain::text::{clean, clean_lines, hidden};
 use crate::domain::{
     cell::Verdict,
     outcome::{Counts, round3},
@@ -32,6 +36,7 @@ pub const ROWS_SHOWN: usize = 60;
 pub struct Grid {
     table: Table,
     style: Style,
+    letters: Letters,
 }
 
 impl Grid {
@@ -51,19 +56,24 @@ impl Grid {
             table.force_no_tty();
         }
         table.set_header(heads.iter().map(|head| paint(TableCell::new(head), *style, None, true)));
-        Self { table, style: *style }
+        Self { table, style: *style, letters: Letters::default() }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Text>) {
         let style = self.style;
-        self.table.add_row(cells.into_iter().map(|text| paint(TableCell::new(clean(&text.text)), style, text.colour, false)));
+        let letters = &mut self.letters;
+        self.table.add_row(cells.into_iter().map(|text| match text.letters {
+            Some(colours) if style.colour => TableCell::new(letters.stand_ins(&text.text, &colours)),
+            _ => paint(TableCell::new(clean(&text.text)), style, text.colour, false),
+        }));
     }
 
     /// The table as text, without trailing spaces.
     #[must_use]
     pub fn text(&self) -> String {
-        self.table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        let text = self.table.to_string();
+        text.lines().map(|line| self.letters.painted(line.trim_end())).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -80,11 +90,12 @@ fn paint(cell: TableCell, style: Style, colour: Option<Color>, bold: bool) -> Ta
 pub struct Text {
     text: String,
     colour: Option<Color>,
+    letters: Option<Vec<Color>>,
 }
 
 impl<T: Into<String>> From<T> for Text {
     fn from(text: T) -> Self {
-        Self { text: text.into(), colour: None }
+        Self { text: text.into(), colour: None, letters: None }
     }
 }
 
@@ -92,7 +103,14 @@ impl Text {
     /// Coloured text.
     #[must_use]
     pub fn coloured(text: impl Into<String>, colour: Color) -> Self {
-        Self { text: text.into(), colour: Some(colour) }
+        Self { text: text.into(), colour: Some(colour), letters: None }
+    }
+
+    /// A word of letters, each in its own colour.
+    #[must_use]
+    pub fn letters(letters: impl IntoIterator<Item = (char, Color)>) -> Self {
+        let (text, colours) = letters.into_iter().unzip();
+        Self { text, colour: None, letters: Some(colours) }
     }
 }
 
@@ -108,27 +126,29 @@ pub const fn verdict_colour(verdict: Verdict) -> Color {
     }
 }
 
-/// `text` with control characters (escape sequences included) shown as `\u{..}`.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|character| if character.is_control() { character.escape_unicode().to_string() } else { character.to_string() })
-        .collect()
-}
-
-/// `8/10 0.8`, with the attempts that are in no rate behind it: `+1 infra`.
+/// `8/10`, with the attempts that are in no rate behind it: `+1 infra`.
 #[must_use]
 pub fn counts(counts: Counts) -> String {
-    let mut out = format!("{}/{}", counts.passed, counts.counted());
-    for (count, word) in [(counts.infra, "infra"), (counts.unscored, "unscored"), (counts.missing, "missing")] {
-        if count > 0 {
-            out.push_str(&format!(" +{count} {word}"));
-        }
-    }
-    out
+    let rest = uncounted(counts);
+    let gap = if rest.is_empty() { "" } else { " " };
+    format!("{}/{}{gap}{rest}", counts.passed, counts.counted())
+}
+
+/// The attempts that are in no rate: `+1 infra +4 missing`; empty where there are none.
+#[must_use]
+pub fn uncounted(counts: Counts) -> String {
+    [(counts.infra, "infra"), (counts.unscored, "unscored"), (counts.missing, "missing")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("+{count} {word}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// `p=0.0078`, or that it is smaller than what is worth reading.
+#[must_use]
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 { "p<0.0001".to_owned() } else { format!("p={p}") }
 }
 
 /// A number with a sign and at most three decimals.
@@ -178,6 +198,42 @@ mod tests {
         let mut grid = Grid::new(&Style { width: Some(40), colour: true }, &["id"]);
         grid.row([Text::coloured("x", Color::Red)]);
         assert!(grid.text().contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_tiny_p_is_short() {
+        assert_eq!(p_value(1.234e-120), "p<0.0001");
+        assert_eq!((p_value(0.007_812), p_value(0.0001), p_value(1.0)), ("p=0.007812".into(), "p=0.0001".into(), "p=1".into()));
+    }
+
+    /// `text` without its colours.
+    fn plain(text: &str) -> String {
+        let mut parts = text.split('\u{1b}');
+        let first = parts.next().unwrap().to_owned();
+        parts.fold(first, |out, part| out + part.split_once('m').unwrap().1)
+    }
+
+    #[test]
+    fn letters_have_their_own_colours_and_columns_stand() {
+        let table = |style: &Style, last: Color| {
+            let mut grid = Grid::new(style, &["id", "outcomes", "n"]);
+            grid.row(["a".into(), Text::letters([('P', Color::Green), ('P', Color::Green), ('F', last)]), "1".into()]);
+            grid.row(["longer".into(), Text::letters([('F', Color::Red); 3]), "2".into()]);
+            grid.text()
+        };
+        let coloured = table(&Style { width: Some(40), colour: true }, Color::Red);
+        assert!(coloured.contains("\u{1b}[38;5;10mPP\u{1b}[38;5;9mF\u{1b}[39m"), "{coloured:?}");
+        let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&plain(&coloured)), trimmed(&table(&Style { width: Some(40), colour: false }, Color::Red)));
+    }
+
+    #[test]
+    fn letters_that_wrap_keep_their_colours() {
+        let mut grid = Grid::new(&Style { width: Some(20), colour: true }, &["id", "o"]);
+        grid.row(["a".into(), Text::letters((0..60).map(|n| if n % 2 == 0 { ('P', Color::Green) } else { ('F', Color::Red) }))]);
+        let text = grid.text();
+        assert!(plain(&text).lines().all(|line| line.chars().count() <= 20), "{text:?}");
+        assert_eq!((text.matches("10mP").count(), text.matches("9mF").count()), (30, 30));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Run references to runs, and attempt names to attempts, for every tool that takes one.
 //!
-//! Promises: one reading everywhere (decision 56); a name that means several things is refused with the candidates.
+//! Promises: one reading everywhere (`domain::reference`); an exact id always wins, so every id that a tool returns is taken back; a name that means several things is refused with the candidates.
 //! Does not: guess.
 
 use super::{Ctx, ToolError};
@@ -8,6 +8,7 @@ use crate::{
     domain::{
         attempt::shorten,
         reference::{Reference, ReferenceError, sha_prefix},
+        text::clean,
     },
     store::{AttemptRow, Run, Selector},
 };
@@ -20,27 +21,23 @@ const CANDIDATES: usize = 5;
 /// # Errors
 /// [`ToolError::Reference`] for none, several, or malformed.
 pub fn run(ctx: &Ctx, text: &str) -> Result<Run, ToolError> {
-    match Reference::parse(text)? {
+    if let Some(run) = ctx.store.select(&Selector::Id(text), 1)?.into_iter().next() {
+        return Ok(run);
+    }
+    match Reference::parse(text) {
         Reference::Latest(back) => {
-            let found = ctx.store.select(&Selector::Latest(back), 1)?;
-            found
-                .into_iter()
-                .next()
-                .ok_or_else(|| if back == 0 { ReferenceError::Empty.into() } else { ReferenceError::NoMatch(text.to_owned()).into() })
+            let none = || if back == 0 { ReferenceError::Empty } else { ReferenceError::none(text) };
+            Ok(ctx.store.select(&Selector::Latest(back), 1)?.into_iter().next().ok_or_else(none)?)
         }
-        Reference::Name(name) => by_name(ctx, &name),
+        Reference::Name(name) => by_beginning(ctx, &name),
     }
 }
 
-fn by_name(ctx: &Ctx, name: &str) -> Result<Run, ToolError> {
-    if let Some(run) = ctx.store.select(&Selector::Id(name), 1)?.into_iter().next() {
-        return Ok(run);
-    }
+fn by_beginning(ctx: &Ctx, name: &str) -> Result<Run, ToolError> {
     let mut prefixed = ctx.store.select(&Selector::IdPrefix(name), CANDIDATES + 1)?;
     if prefixed.len() > 1 {
-        let more = prefixed.len() > CANDIDATES;
-        let candidates = prefixed.into_iter().take(CANDIDATES).map(|run| run.run_id).collect();
-        return Err(ReferenceError::Ambiguous { reference: name.to_owned(), candidates, more }.into());
+        let candidates: Vec<&str> = prefixed.iter().take(CANDIDATES).map(|run| run.run_id.as_str()).collect();
+        return Err(ReferenceError::ambiguous(name, &candidates, prefixed.len() > CANDIDATES).into());
     }
     if let Some(run) = prefixed.pop() {
         return Ok(run);
@@ -49,7 +46,7 @@ fn by_name(ctx: &Ctx, name: &str) -> Result<Run, ToolError> {
         Some(sha) => ctx.store.select(&Selector::ShaPrefix(&sha), 1)?.into_iter().next(),
         None => None,
     };
-    by_sha.ok_or_else(|| ReferenceError::NoMatch(shorten(name, 120)).into())
+    by_sha.ok_or_else(|| ReferenceError::none(name).into())
 }
 
 /// The attempt of `run` that `name` means: its key, or `<evaluation>#<n>` where that is one attempt.
@@ -59,17 +56,19 @@ fn by_name(ctx: &Ctx, name: &str) -> Result<Run, ToolError> {
 pub fn attempt(ctx: &Ctx, run: &str, name: &str) -> Result<AttemptRow, ToolError> {
     let mut found = ctx.store.find_attempts(run, name)?;
     if found.len() > 1 {
-        let shown: Vec<&str> = found.iter().take(CANDIDATES).map(|attempt| attempt.key.as_str()).collect();
+        let shown: Vec<String> = found.iter().take(CANDIDATES).map(|attempt| clean(&attempt.key)).collect();
         return Err(ToolError::NotFound(format!(
-            "\"{}\" means several attempts of run {run}: {}; give the whole key",
-            shorten(name, 120),
+            "\"{}\" means several attempts of run {}: {}; give the whole key",
+            clean(&shorten(name, 120)),
+            clean(run),
             shown.join(", ")
         )));
     }
     found.pop().ok_or_else(|| {
         ToolError::NotFound(format!(
-            "run {run} has no attempt \"{}\"; keys are <evaluation>[/<case>][@<arm>]#<n>, as failures and show give them",
-            shorten(name, 120)
+            "run {} has no attempt \"{}\"; keys are <evaluation>[/<case>][@<arm>]#<n>, as failures and show give them",
+            clean(run),
+            clean(&shorten(name, 120))
         ))
     })
 }

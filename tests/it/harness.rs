@@ -61,7 +61,8 @@ impl Project {
 
     /// Runs a verb with `--json`, which must end with 0.
     pub fn json(&self, words: &[&str]) -> Value {
-        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        // After the verb: behind `--` it would be a value.
+        let words: Vec<&str> = words.iter().take(1).copied().chain(["--json"]).chain(words.iter().skip(1).copied()).collect();
         let ran = self.run(&words);
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{words:?}: {error}: {}", ran.out))

@@ -79,10 +79,17 @@ impl Log {
         .to_string()
     }
 
+    /// The same, in a file of this name, where two logs differ in their model alone.
+    pub fn put_as(&self, project: &super::harness::Project, name: &str) {
+        project.write(&format!("logs/{name}.json"), self.text().replace("\"eval_id\":\"", &format!("\"eval_id\":\"{name}-")));
+    }
+
     /// Writes the log under the project's `logs/`.
     pub fn put(&self, project: &super::harness::Project) {
-        let plain =
-            |text: &str| text.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect::<String>();
+        // As much as a file's name can hold.
+        let plain = |text: &str| {
+            text.chars().take(60).map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect::<String>()
+        };
         let name = format!("logs/{}_{}_{}.json", plain(&self.created), plain(&self.task), plain(&self.run));
         project.write(&name, self.text());
     }

@@ -21,5 +21,6 @@ mod http;
 mod ids;
 mod logs;
 mod mcp;
+mod notes;
 mod real_files;
 mod scenarios;

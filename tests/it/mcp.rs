@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::harness::{Project, command};
 
 /// A server, spoken to in raw JSON lines.
-struct Server {
+pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -47,14 +47,14 @@ impl Server {
         self.answer()
     }
 
-    fn initialize(project: &Project, version: &str) -> (Self, Value) {
+    pub fn initialize(project: &Project, version: &str) -> (Self, Value) {
         let mut server = Self::start(project);
         let answer = server.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}));
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         (server, answer)
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}))
     }
 

@@ -167,3 +167,42 @@ fn the_base_is_found_behind_any_number_of_other_tasks() {
     let answer = project.json(&["compare"]);
     assert_eq!((answer["base"]["runId"].as_str(), statuses(&answer)), (Some("first"), vec![("W".to_owned(), "regressed".to_owned())]));
 }
+
+#[test]
+fn rows_beyond_the_limit_are_counted() {
+    let project = Project::new();
+    for (run, day, letter) in [("r1", 1, "C"), ("r2", 2, "I")] {
+        for task in 0..520 {
+            Log::new(run, &format!("E{task:03}"), &format!("2026-11-0{day}T09:00:00+00:00")).all(1, letter).put(&project);
+        }
+    }
+    let answer = project.json(&["compare"]);
+    assert_eq!((&answer["returned"], &answer["total"], &answer["complete"]), (&json!(500), &json!(520), &json!(false)));
+    assert_eq!(answer["statuses"], json!({"regressed": 520, "infra": 0, "drift": 0, "fixed": 0, "added": 0, "removed": 0, "same": 0}));
+    let text = project.run(&["compare"]).out;
+    assert!(text.contains("520 regressed, 0 same"), "{text}");
+}
+
+#[test]
+fn a_then_after_the_instant_names_its_run() {
+    let project = Project::new();
+    for (run, day, letter) in [("first", 10, "C"), ("second", 11, "I")] {
+        Log::new(run, "t", &format!("2026-11-{day}T09:00:00+00:00")).all(1, letter).put(&project);
+    }
+    let later = project.run(&["compare", "--since", "2026-11-01"]).out;
+    assert!(later.contains("pass 1/1 (first counted 2026-11-10 09:00, first)"), "{later}");
+    let earlier = project.run(&["compare", "--since", "2026-11-10T12:00:00Z"]).out;
+    assert!(earlier.contains("pass 1/1") && !earlier.contains("first counted"), "{earlier}");
+}
+
+#[test]
+fn failures_of_two_arms_are_told_apart() {
+    let project = Project::new();
+    for model in ["mock/a", "mock/b"] {
+        Log::new("r1", "t", "2026-11-01T09:00:00+00:00").all(1, "I").model(model).put_as(&project, &model.replace('/', "-"));
+    }
+    let text = project.run(&["failures"]).out;
+    assert!(text.contains("fail t / 1 / mock/a (0/1)") && text.contains("fail t / 1 / mock/b (0/1)"), "{text}");
+    Log::new("r2", "t", "2026-11-02T09:00:00+00:00").all(1, "I").model("mock/a").put(&project);
+    assert!(project.run(&["failures"]).out.contains("fail t / 1 (0/1)"));
+}

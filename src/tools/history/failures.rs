@@ -7,7 +7,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::RunMark;
+use super::{kept, record::RunMark};
 use crate::{
     domain::{
         attempt::{Check, shorten},
@@ -15,12 +15,7 @@ use crate::{
         outcome::{Counts, Outcome},
     },
     store::{AttemptQuery, AttemptRow, CellQuery, Run, RunPoint, Streak},
-    tools::{
-        Ctx, Tool, ToolError,
-        arguments::Bounded,
-        render::{self, Style},
-        resolve,
-    },
+    tools::{Ctx, Tool, ToolError, arguments::Bounded, render::Style, resolve},
 };
 
 mod text;
@@ -40,15 +35,15 @@ pub struct Input {
     #[serde(default = "latest")]
     pub run: String,
     /// Only evaluations whose id contains this, ignoring case.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub filter: Option<String>,
     /// How many failing cells.
-    #[arg(long, default_value_t)]
+    #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 100, 10>,
     /// How many lines of each failing attempt's conversation, from its end.
-    #[arg(long, default_value_t)]
+    #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub tail: Bounded<0, 100, 12>,
 }
@@ -63,7 +58,7 @@ fn latest() -> String {
 pub struct Output {
     /// The run's id.
     pub run_id: String,
-    /// Failing attempts by their reason, over the whole run, the commonest first.
+    /// Failing attempts by their reason, over all cells that the filter keeps, the commonest first.
     pub causes: Vec<Cause>,
     /// Failing cells: new first, then by evaluation and case.
     pub cells: Vec<FailingCell>,
@@ -77,6 +72,9 @@ pub struct Output {
     pub total: usize,
     /// Whether all are here.
     pub complete: bool,
+    /// Whether the run has several arms, so that the text names each cell's.
+    #[serde(skip)]
+    several_arms: bool,
 }
 
 /// Attempts that failed for the same reason.
@@ -113,7 +111,8 @@ pub struct FailingCell {
     pub new: bool,
     /// How this failure stands in the history.
     pub recurrence: Recurrence,
-    /// The first run of the unbroken row of runs that did not pass.
+    /// The first run of the unbroken row of counted runs that did not pass; this run where there is none before. A run that counted nothing
+    /// of the cell (all its attempts broke) neither begins nor ends a row.
     pub failing_since: Option<RunMark>,
     /// The last run that passed.
     pub last_pass: Option<RunMark>,
@@ -167,6 +166,7 @@ pub struct Next {
 impl Tool for Failures {
     const NAME: &'static str = "failures";
     const TITLE: &'static str = "Failures";
+    const ABOUT: &'static str = "What failed in a run, why, and since when";
     const DOC: &'static str = "Returns what failed or errored in a run: causes with counts, then each failing case with whether it is new, since when it fails, its failed checks and the end of its transcript.";
     const NARROWS: &'static str = "filter, limit and tail";
     type Input = Input;
@@ -180,7 +180,8 @@ impl Tool for Failures {
         let cells = with_attempts(ctx, &run, found, input.tail.get())?;
         let causes = ctx.store.causes(&run.run_id, input.filter.as_deref())?;
         Ok(Output {
-            note: note(&run, total, causes.len()),
+            note: note(ctx, &run, input.filter.as_deref(), total, causes.len())?,
+            several_arms: ctx.store.arms(std::slice::from_ref(&run.run_id))?.get(&run.run_id).is_some_and(|arms| arms.len() > 1),
             next: next(&run, &cells),
             returned: cells.len(),
             complete: cells.len() == total,
@@ -212,11 +213,17 @@ impl From<crate::store::Cause> for Cause {
     }
 }
 
-fn note(run: &Run, total: usize, causes: usize) -> Option<String> {
-    if total == 0 {
-        return Some(format!("Nothing failed: {}.", render::counts(run.counts)));
+fn note(ctx: &Ctx, run: &Run, filter: Option<&str>, total: usize, causes: usize) -> Result<Option<String>, ToolError> {
+    if total > 0 {
+        return Ok((causes > CAUSES).then(|| format!("{} more causes are not listed; narrow with filter.", causes - CAUSES)));
     }
-    (causes > CAUSES).then(|| format!("{} more causes are not listed; narrow with filter.", causes - CAUSES))
+    let query = CellQuery { runs: vec![run.run_id.clone()], evaluation_contains: filter.map(str::to_owned), ..CellQuery::default() };
+    let cells = ctx.store.cells(&query)?;
+    Ok(Some(if cells.is_empty() {
+        kept::none_in(ctx, run, filter)?
+    } else {
+        kept::none_failed(run, filter, cells.iter().fold(Counts::default(), |sum, cell| sum.plus(cell.counts)))
+    }))
 }
 
 fn next(run: &Run, cells: &[FailingCell]) -> Option<Next> {

@@ -10,7 +10,7 @@ use comfy_table::Color;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::RunHead;
+use super::{kept, record::RunHead};
 use crate::{
     domain::{
         cell::{Cell, CellKey, Grain, Verdict},
@@ -33,15 +33,15 @@ pub enum History {}
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// Only evaluations whose id contains this, ignoring case.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub filter: Option<String>,
     /// How many of the newest runs to show.
-    #[arg(long, default_value_t)]
+    #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 500, 20>,
     /// One row per evaluation, or per case.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_name = "WORD", value_enum, default_value_t)]
     #[serde(default)]
     pub by: Grain,
     /// Also scratch runs.
@@ -111,6 +111,7 @@ pub struct Last {
 impl Tool for History {
     const NAME: &'static str = "history";
     const TITLE: &'static str = "Run history";
+    const ABOUT: &'static str = "One row per evaluation over the newest runs: outcomes, rates, drift";
     const DOC: &'static str = "Shows one row per evaluation (or per case) over the newest runs, oldest run first: outcomes, rates, drift and counts. Use it to see since when something fails or flakes.";
     const NARROWS: &'static str = "filter and limit";
     type Input = Input;
@@ -145,7 +146,7 @@ impl Tool for History {
         }
         let mut grid = Grid::new(style, &["evaluation", "outcomes (oldest first)", "last", "drift", "passed"]);
         for row in output.rows.iter().take(render::ROWS_SHOWN) {
-            grid.row(shown(row, style));
+            grid.row(shown(row));
         }
         let span = span(&output.runs);
         let note = output.note.as_ref().map(|note| format!("\n{note}")).unwrap_or_default();
@@ -167,29 +168,24 @@ fn span(runs: &[RunHead]) -> String {
     }
 }
 
-fn shown(row: &Row, style: &Style) -> [Text; 5] {
+fn shown(row: &Row) -> [Text; 5] {
     let name = [Some(row.id.as_str()), row.case.as_deref(), row.arm.as_deref()]
         .into_iter()
         .flatten()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" / ");
-    let letters: String = row.outcomes.iter().map(|outcome| letter(*outcome)).collect();
     let last = row.last.as_ref().map_or("-".into(), |last| {
         let word = format!("{} {}", last.outcome.word(), last.rate.map(|rate| rate.to_string()).unwrap_or_default());
         Text::coloured(word.trim_end(), render::verdict_colour(last.outcome))
     });
     let drift = row.drift.map_or_else(|| "-".to_owned(), render::signed);
-    [name.into(), letters_text(row, letters, style), last, drift.into(), render::counts(row.counts).into()]
+    [name.into(), Text::letters(row.outcomes.iter().map(painted)), last, drift.into(), render::counts(row.counts).into()]
 }
 
-/// The letters take the colour of the newest outcome: a grid of single colours per letter would break column widths.
-fn letters_text(row: &Row, letters: String, style: &Style) -> Text {
-    let newest = row.outcomes.iter().rev().flatten().next();
-    match newest.filter(|_| style.colour) {
-        Some(verdict) => Text::coloured(letters, render::verdict_colour(*verdict)),
-        None => Text::coloured(letters, Color::DarkGrey),
-    }
+/// An outcome's letter, in its colour.
+fn painted(outcome: &Option<Verdict>) -> (char, Color) {
+    (letter(*outcome), outcome.map_or(Color::DarkGrey, render::verdict_colour))
 }
 
 const fn letter(outcome: Option<Verdict>) -> char {
@@ -213,19 +209,29 @@ fn shown_runs(ctx: &Ctx, input: &Input) -> Result<(Vec<Run>, Option<String>), To
     };
     let (mut runs, _) = ctx.store.runs(&query)?;
     let mut note = None;
-    if runs.is_empty()
-        && !input.all
-        && ctx.store.runs(&RunQuery { kind: Some(Kind::Recorded), limit: 1, ..RunQuery::default() })?.0.is_empty()
-    {
-        runs = ctx.store.runs(&RunQuery { kind: None, ..query })?.0;
-        note = Some(if runs.is_empty() {
-            "There are no runs yet; import logs with `runlore import PATH`.".to_owned()
-        } else {
-            "There is no recorded run; these are scratch runs.".to_owned()
-        });
+    if runs.is_empty() {
+        (runs, note) = otherwise(ctx, query)?;
     }
     runs.reverse();
     Ok((runs, note))
+}
+
+/// What is shown, newest first, and said where `query` finds nothing.
+fn otherwise(ctx: &Ctx, query: RunQuery) -> Result<(Vec<Run>, Option<String>), ToolError> {
+    if let Some(note) = kept::none_anywhere(ctx, &query)? {
+        return Ok((Vec::new(), Some(note)));
+    }
+    let any = RunQuery { kind: None, ..query };
+    let (runs, _) = ctx.store.runs(&any)?;
+    let note = if !runs.is_empty() {
+        "There is no recorded run; these are scratch runs.".to_owned()
+    } else if let Some(note) = kept::none_anywhere(ctx, &any)? {
+        note
+    } else {
+        "There are no runs yet; put logs in logs/, name their directory in runlore.toml, or import them with `runlore import PATH`."
+            .to_owned()
+    };
+    Ok((runs, Some(note)))
 }
 
 /// One row before its last word is known.

@@ -43,31 +43,31 @@ pub enum KindFilter {
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// Only runs that hold an evaluation whose id contains this, ignoring case.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub evaluation: Option<String>,
     /// Only runs that stand so.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "WORD", value_enum)]
     #[serde(default)]
     pub status: Option<RunStatus>,
     /// Only runs of this kind.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_name = "WORD", value_enum, default_value_t)]
     #[serde(default)]
     pub kind: KindFilter,
     /// Only runs of this round (an eval set, a sweep).
-    #[arg(long)]
+    #[arg(long, value_name = "ID")]
     #[serde(default)]
     pub round: Option<String>,
     /// Only runs created since: an age such as 7d, a date or an RFC 3339 time.
-    #[arg(long)]
+    #[arg(long, value_name = "WHEN")]
     #[serde(default)]
     pub since: Option<String>,
     /// How many runs a page has.
-    #[arg(long, default_value_t)]
+    #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 100, 20>,
     /// The nextCursor of the page before.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub cursor: Option<String>,
 }
@@ -126,6 +126,7 @@ impl Tool for RunsList {
     const NAME: &'static str = "runs_list";
     const VERB: &'static str = "runs-list";
     const TITLE: &'static str = "Runs";
+    const ABOUT: &'static str = "The runs, newest first";
     const DOC: &'static str =
         "Lists runs, newest first, with their status, code, evaluations, arms and counts. Start here to find a run id.";
     const TOOLSETS: &'static [Toolset] = &[Toolset::History, Toolset::Workspace];
@@ -167,7 +168,7 @@ impl Tool for RunsList {
         }
         let note = output.note.as_ref().map(|note| format!("\n{note}")).unwrap_or_default();
         if output.runs.is_empty() {
-            format!("No runs.{note}")
+            format!("No run matches.{note}")
         } else {
             grid.text() + &render::more(output.returned.min(render::ROWS_SHOWN), output.total) + &note
         }
@@ -177,7 +178,9 @@ impl Tool for RunsList {
 fn query(ctx: &Ctx, input: &Input) -> Result<RunQuery, ToolError> {
     let since = input.since.as_deref().map(|text| time::since(text, ctx.now)).transpose();
     let before = input.cursor.as_deref().map(|text| {
-        point(text).ok_or_else(|| format!("cursor: \"{}\" is not a cursor that runs_list gave", crate::domain::attempt::shorten(text, 80)))
+        point(text).ok_or_else(|| {
+            format!("cursor: \"{}\" is not a cursor that runs_list gave", render::clean(&crate::domain::attempt::shorten(text, 80)))
+        })
     });
     Ok(RunQuery {
         evaluation_contains: input.evaluation.clone(),

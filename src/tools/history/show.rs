@@ -7,7 +7,10 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::{ArmRecord, CellSide, RunHead, SCHEMA_VERSION};
+use super::{
+    kept,
+    record::{ArmRecord, CellSide, RunHead, SCHEMA_VERSION},
+};
 use crate::{
     domain::{
         attempt::{Check, Usage},
@@ -46,19 +49,19 @@ pub struct Input {
     #[serde(default = "latest")]
     pub run: String,
     /// The run record as json, or md for people.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_name = "WORD", value_enum, default_value_t)]
     #[serde(default)]
     pub format: Format,
     /// Only evaluations whose id contains this, ignoring case.
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub filter: Option<String>,
     /// How many evaluations.
-    #[arg(long, default_value_t)]
+    #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 1000, 100>,
     /// Whether to list each attempt.
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     #[serde(default = "yes")]
     pub attempts: bool,
 }
@@ -108,12 +111,14 @@ pub struct Record {
     pub git: Option<Git>,
     /// The group of runs.
     pub round: Option<String>,
-    /// The five counts over all its attempts.
+    /// The five counts over all its attempts, whatever the filter keeps.
     pub counts: Counts,
     /// Its arms.
     pub arms: Vec<ArmRecord>,
     /// Its evaluations, by id.
     pub evals: Vec<Eval>,
+    /// What else should be known.
+    pub note: Option<String>,
     /// How many evaluations are here.
     pub returned: usize,
     /// How many there are under the filter.
@@ -203,6 +208,7 @@ pub struct AttemptRecord {
 impl Tool for Show {
     const NAME: &'static str = "show";
     const TITLE: &'static str = "Run record";
+    const ABOUT: &'static str = "One run's whole record";
     const DOC: &'static str = "Returns one run's record: its code, arms, evaluations, cells and attempts with their checks, tokens and cost. Use format md for a summary to read, attempts false for a short record.";
     const NARROWS: &'static str = "filter, limit, attempts: false and format: md";
     type Input = Input;
@@ -238,6 +244,7 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
     infos.truncate(input.limit.count());
+    let note = if total == 0 { Some(kept::none_in(ctx, run, input.filter.as_deref())?) } else { None };
     let evals = evals(ctx, input, run, infos)?;
     let arms = arms.into_iter().map(Into::into).collect();
     Ok(Record {
@@ -255,6 +262,7 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
         complete: evals.len() == total,
         total,
         evals,
+        note,
     })
 }
 

@@ -4,7 +4,7 @@
 //! a recorded completed run created at or before the instant, else the oldest counted one after it; what has not run since is `notRun`.
 //! Does not: decide a row's status (`domain::compare` does).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     domain::{
@@ -38,13 +38,9 @@ pub fn states(ctx: &Ctx, filter: Option<&str>, instant: Timestamp) -> Result<Sta
     let now = points(ctx, filter, None, false, ENDED, Pick::Newest)?;
     let (now, old): (Vec<Point>, Vec<Point>) = now.into_iter().partition(|point| point.run.created_at > instant);
     let then = thens(ctx, &now, instant)?;
-    let mut not_run: Vec<String> = old
-        .into_iter()
-        .map(|point| point.cell.key.evaluation)
-        .filter(|id| now.iter().all(|point| point.cell.key.evaluation != *id))
-        .collect();
-    not_run.sort();
-    not_run.dedup();
+    let ran: BTreeSet<&String> = now.iter().map(|point| &point.cell.key.evaluation).collect();
+    let not_run: BTreeSet<String> = old.into_iter().map(|point| point.cell.key.evaluation).filter(|id| !ran.contains(id)).collect();
+    let not_run = not_run.into_iter().collect();
     let places = now.iter().chain(&then).map(|point| (point.run.run_id.clone(), point.run.clone())).collect();
     let cells = |points: Vec<Point>| points.into_iter().map(|point| point.cell).collect();
     Ok(States { pairs: pairs(cells(now), cells(then)), places, not_run })

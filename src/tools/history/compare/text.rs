@@ -7,6 +7,7 @@ use comfy_table::Color;
 
 use super::{CellSide, Evidence, Output, Row, Status};
 use crate::{
+    domain::time::Timestamp,
     stats::Word,
     tools::{
         history::record::RunSide,
@@ -71,7 +72,7 @@ fn table(output: &Output, style: &Style) -> String {
         grid.row([
             Text::coloured(row.status.word(), colour(row.status)),
             name.into(),
-            side(row.base.as_ref()).into(),
+            (side(row.base.as_ref()) + &later(row.base.as_ref(), output.since)).into(),
             side(row.head.as_ref()).into(),
             difference.into(),
             said(row).into(),
@@ -94,6 +95,12 @@ fn side(side: Option<&CellSide>) -> String {
     side.map_or_else(|| "-".to_owned(), |side| format!("{} {}", side.verdict.word(), render::counts(side.counts)))
 }
 
+/// Where nothing was counted up to the instant, `then` is the first run after it, which is named so that nobody takes it for the earlier state.
+fn later(side: Option<&CellSide>, since: Option<Timestamp>) -> String {
+    let run = side.and_then(|side| side.run.as_ref()).filter(|run| since.is_some_and(|since| run.created_at > since));
+    run.map(|run| format!(" (first counted {}, {})", render::short_time(run.created_at), render::short_id(&run.run_id))).unwrap_or_default()
+}
+
 fn said(row: &Row) -> String {
     let since = row.changed_at.as_ref().map(|mark| format!("; since {}", render::short_time(mark.created_at))).unwrap_or_default();
     row.evidence.as_ref().map_or_else(|| "-".to_owned(), |row| evidence(row) + &since)
@@ -108,21 +115,25 @@ fn evidence(evidence: &Evidence) -> String {
     if let Some(reason) = &evidence.reason {
         return format!("{word}: {reason}");
     }
-    let p = evidence.p.map(|p| format!(", p={p}")).unwrap_or_default();
+    let p = evidence.p.map(|p| format!(", {}", render::p_value(p))).unwrap_or_default();
     let interval =
         evidence.interval.map(|[low, high]| format!(", 95% [{}, {}]", render::signed(low), render::signed(high))).unwrap_or_default();
     format!("{word} (n={}{p}{interval})", evidence.n)
 }
 
+/// Over all rows: those beyond the limit count too.
 fn summary(output: &Output) -> String {
-    let count = |status| output.rows.iter().filter(|row| row.status == status).count();
-    let words = [Status::Regressed, Status::Infra, Status::Drift, Status::Fixed, Status::Added, Status::Removed];
-    let mut parts: Vec<String> = words
-        .into_iter()
-        .map(|status| (count(status), status.word()))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
+    let counts = &output.statuses;
+    let words = [
+        (Status::Regressed, counts.regressed),
+        (Status::Infra, counts.infra),
+        (Status::Drift, counts.drift),
+        (Status::Fixed, counts.fixed),
+        (Status::Added, counts.added),
+        (Status::Removed, counts.removed.saturating_sub(output.removed)),
+    ];
+    let mut parts: Vec<String> =
+        words.into_iter().filter(|(_, count)| *count > 0).map(|(status, count)| format!("{count} {}", status.word())).collect();
     parts.push(format!("{} same", output.same));
     if output.removed > 0 {
         parts.push(format!("{} removed, not listed", output.removed));

@@ -21,7 +21,7 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
     if !output.causes.is_empty() {
         parts.push(causes(output, style));
     }
-    parts.extend(output.cells.iter().map(cell));
+    parts.extend(output.cells.iter().map(|one| cell(one, output.several_arms)));
     if !output.complete {
         parts.push(format!("... and {} more cells; raise limit or narrow with filter", output.total - output.returned));
     }
@@ -47,8 +47,9 @@ fn causes(output: &Output, style: &Style) -> String {
     grid.text()
 }
 
-fn cell(cell: &FailingCell) -> String {
-    let name = [Some(cell.evaluation.as_str()), cell.case.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" / ");
+fn cell(cell: &FailingCell, several_arms: bool) -> String {
+    let arm = several_arms.then_some(cell.arm.as_str());
+    let name = [Some(cell.evaluation.as_str()), cell.case.as_deref(), arm].into_iter().flatten().collect::<Vec<_>>().join(" / ");
     let since =
         cell.failing_since.as_ref().map(|mark| format!(", failing since {}", render::short_time(mark.created_at))).unwrap_or_default();
     let pass = cell

@@ -25,7 +25,7 @@ pub(super) fn markdown(run_id: &str, record: &Record) -> String {
     }
     let arms: Vec<String> = record.arms.iter().map(|arm| clean(&arm.name)).collect();
     out.push_str(&format!(
-        "\n\nArms: {}. Passed {}.\n\n| evaluation | arm | verdict | passed | rate |\n| --- | --- | --- | --- | --- |\n",
+        "\n\nArms: {}. The whole run passed {}.\n\n| evaluation | arm | verdict | passed | rate |\n| --- | --- | --- | --- | --- |\n",
         arms.join(", "),
         counts(record.counts)
     ));
@@ -43,6 +43,9 @@ pub(super) fn markdown(run_id: &str, record: &Record) -> String {
     }
     if !record.complete {
         out.push_str(&format!("\n... and {} more evaluations\n", record.total - record.returned));
+    }
+    if let Some(note) = &record.note {
+        out.push_str(&format!("\n{note}\n"));
     }
     record.evals.iter().for_each(|eval| out.push_str(&failed(eval)));
     out
