@@ -223,6 +223,7 @@ impl Entry {
 pub static UNKNOWN: Entry = Entry {
     name: "unknown",
     verb: "unknown",
+    about: "",
     title: "",
     doc: "",
     toolsets: &[],

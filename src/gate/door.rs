@@ -201,6 +201,8 @@ mod tests {
             call_timeout: Duration::from_secs(30),
             requests_per_minute: 0,
             token: StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap(),
+            anonymous: Caller::open(),
+            measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),
             body_bytes_max: 200,
             body_within: Duration::from_millis(50),
             probe: Probe { known, ask },

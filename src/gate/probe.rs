@@ -36,6 +36,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
     Entry {
         name,
         verb: name,
+        about: "",
         title: "",
         doc: "",
         toolsets: &[],
