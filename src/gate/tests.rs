@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 use tower::service_fn;
 
 use super::{
-    probe::{CLOSED, HEAVY, LIGHT, PANICS, call, counting, from, never, reply, with},
     next::Step,
+    probe::{CLOSED, HEAVY, LIGHT, PANICS, call, counting, from, never, reply, with},
     *,
 };
 use crate::{

@@ -10,6 +10,7 @@ Does not: judge against the targets unless `--check` is given.
 """
 
 import argparse
+import atexit
 import json
 import os
 import shutil
@@ -105,6 +106,7 @@ class Server:
         self.log = Path(WORK.name, f"{name.replace(' ', '-')}.log")
         self.process = subprocess.Popen(command, cwd=home or WORK.name, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=self.log.open("wb"), env={**os.environ, "RUNLORE_LOG": "error"})
+        atexit.register(self.process.kill)
         end = time.monotonic() + 120
         while not self.listens():
             if time.monotonic() > end or self.process.poll() is not None:
