@@ -105,9 +105,15 @@ fn a_stranger_cannot_name_himself() {
 #[test]
 fn one_address_has_its_share_of_connections() {
     let Some((service, ip)) = reached_from_outside(&[], "idle_s = 60\nper_caller_max = 3") else { return };
+    let ping = ping(&service).with("host", "evals.example");
+    // What was answered came after whatever the harness opened.
+    wait_for("a first answer", || {
+        let mut first = Connection::over(TcpStream::connect((ip, service.port)).unwrap());
+        let answer = first.try_send(ping.bytes()).then(|| first.try_answer().ok()).flatten();
+        answer.is_some_and(|answer| answer.status == 200).then_some(())
+    });
     wait_for("the harness's own connection to be gone", || (service.metric(metrics::CONNECTIONS, &[]) < 1.0).then_some(()));
     let mut open: Vec<Connection> = (0..3).map(|_| Connection::over(TcpStream::connect((ip, service.port)).unwrap())).collect();
-    let ping = ping(&service).with("host", "evals.example");
     for connection in &mut open {
         assert_eq!(connection.ask(&ping).status, 200);
     }

@@ -53,11 +53,11 @@ fn health_is_off_while_it_drains() {
     while began.elapsed() < Duration::from_secs(2) {
         let Ok(stream) = std::net::TcpStream::connect(("127.0.0.1", service.port)) else { break };
         let mut connection = Connection::over(stream);
-        if let (true, Ok(answer)) = (connection.try_send(Request::get(service.port, "/mcp/health").bytes()), connection.try_answer()) {
-            if answer.status == 503 {
-                seen = Some(answer.json()["ok"].clone());
-                break;
-            }
+        if let (true, Ok(answer)) = (connection.try_send(Request::get(service.port, "/mcp/health").bytes()), connection.try_answer())
+            && answer.status == 503
+        {
+            seen = Some(answer.json()["ok"].clone());
+            break;
         }
     }
     assert_eq!(seen, Some(json!(false)), "readiness is off for a second before the listener closes");
