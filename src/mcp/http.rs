@@ -77,7 +77,7 @@ fn fixture(id: &Id, reply: super::fixtures::Reply, era: Era, framing: Framing) -
         Ok(result) => result,
         Err(fault) => return failed(id, &fault, era, framing),
     };
-    let json = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", spelled(id));
+    let json = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.json());
     if reply.notifications.is_empty() {
         return framed(StatusCode::OK, json, framing);
     }

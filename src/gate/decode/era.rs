@@ -44,7 +44,9 @@ pub fn settle(headers: &HeaderMap, envelope: &Envelope) -> Result<(Era, &'static
     if envelope.response {
         return header.map_or(Ok(OLDEST_LEGACY), spoken).map(|version| (era(version), version));
     }
-    if envelope.method == "initialize" {
+    // A request that says all that a modern one says is one, also where its method is the handshake that the era no longer has: it gets 404.
+    let says_modern = header == Some(MODERN) && meta(&envelope.params).is_some_and(|meta| meta.contains_key(META_VERSION));
+    if envelope.method == "initialize" && !says_modern {
         // The handshake exists in the legacy era only, whatever version it names.
         header.map(spoken).transpose()?;
         agree(headers, envelope, false)?;

@@ -10,6 +10,7 @@ Does not: judge against the targets unless `--check` is given.
 """
 
 import argparse
+import atexit
 import json
 import os
 import shutil
@@ -51,7 +52,10 @@ WORK = tempfile.TemporaryDirectory()
 
 def build():
     environment = {**os.environ, "CARGO_TARGET_DIR": str(PEERS)}
-    subprocess.run(["cargo", "build", "--release", "--locked", "--quiet"], cwd=HERE / "peers", env=environment, check=True)
+    # Not tracked: made from ours, so that what is shared has the same version; cargo takes off what the peers do not need.
+    if not (HERE / "peers/Cargo.lock").exists():
+        shutil.copy(ROOT / "Cargo.lock", HERE / "peers/Cargo.lock")
+    subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=HERE / "peers", env=environment, check=True)
     same_versions()
     wanted, there = HERE / "package-lock.json", MODULES.parent / "package-lock.json"
     if not MODULES.exists() or wanted.read_text() != there.read_text():
@@ -71,7 +75,7 @@ def same_versions():
     names = {name for name, _ in ours}
     other = sorted(name for name, version in theirs if name in names and (name, version) not in ours)
     if other:
-        sys.exit(f"peers/Cargo.lock has other versions than Cargo.lock of: {' '.join(other)}")
+        sys.exit(f"peers/Cargo.lock has other versions than Cargo.lock of: {' '.join(other)}; remove it and start again")
 
 
 def project():
@@ -105,6 +109,7 @@ class Server:
         self.log = Path(WORK.name, f"{name.replace(' ', '-')}.log")
         self.process = subprocess.Popen(command, cwd=home or WORK.name, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=self.log.open("wb"), env={**os.environ, "RUNLORE_LOG": "error"})
+        atexit.register(self.process.kill)
         end = time.monotonic() + 120
         while not self.listens():
             if time.monotonic() > end or self.process.poll() is not None:

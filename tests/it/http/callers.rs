@@ -5,8 +5,8 @@ use std::net::{IpAddr, TcpStream, UdpSocket};
 use serde_json::json;
 
 use super::{
-    held,
-    service::Service,
+    held, metrics,
+    service::{Service, wait_for},
     wire::{Connection, Request},
 };
 
@@ -82,7 +82,7 @@ fn outside() -> Option<IpAddr> {
 fn reached_from_outside(flags: &[&str], http: &str) -> Option<(Service, IpAddr)> {
     let ip = outside()?;
     let project = crate::harness::Project::demo();
-    project.write(".runlore/config.toml", format!("[http]\n{http}\n"));
+    project.write(".runlore/config.toml", format!("[index]\nwait_ms = 60000\n[http]\n{http}\n"));
     let text = ip.to_string();
     let service = Service::reached_at(ip, project, |command, port, admin| {
         command.args(["mcp", "--http", "--host", &text, "--allowed-host", "evals.example", "--port", &port.to_string()]);
@@ -105,8 +105,15 @@ fn a_stranger_cannot_name_himself() {
 #[test]
 fn one_address_has_its_share_of_connections() {
     let Some((service, ip)) = reached_from_outside(&[], "idle_s = 60\nper_caller_max = 3") else { return };
-    let mut open: Vec<Connection> = (0..3).map(|_| Connection::over(TcpStream::connect((ip, service.port)).unwrap())).collect();
     let ping = ping(&service).with("host", "evals.example");
+    // What was answered came after whatever the harness opened.
+    wait_for("a first answer", || {
+        let mut first = Connection::over(TcpStream::connect((ip, service.port)).unwrap());
+        let answer = first.try_send(ping.bytes()).then(|| first.try_answer().ok()).flatten();
+        answer.is_some_and(|answer| answer.status == 200).then_some(())
+    });
+    wait_for("the harness's own connection to be gone", || (service.metric(metrics::CONNECTIONS, &[]) < 1.0).then_some(()));
+    let mut open: Vec<Connection> = (0..3).map(|_| Connection::over(TcpStream::connect((ip, service.port)).unwrap())).collect();
     for connection in &mut open {
         assert_eq!(connection.ask(&ping).status, 200);
     }
@@ -115,7 +122,7 @@ fn one_address_has_its_share_of_connections() {
     assert!(refused);
     open.pop();
     let mut later = None;
-    super::service::wait_for("a place", || {
+    wait_for("a place", || {
         let mut connection = Connection::over(TcpStream::connect((ip, service.port)).unwrap());
         later = (connection.try_send(ping.bytes())).then(|| connection.try_answer().ok()).flatten();
         later.as_ref().is_some_and(|answer| answer.status == 200).then_some(())
@@ -124,7 +131,7 @@ fn one_address_has_its_share_of_connections() {
 
 #[test]
 fn behind_a_proxy_each_caller_has_eight_requests_at_once() {
-    let (service, held) = held::service("", &["--client-header", "X-Real-IP"]);
+    let (service, held) = held::service("", &["--client-header", "X-Real-IP", "--trusted-proxy", "127.0.0.0/8"]);
     let from = |address: &str| held::call(&service).with("x-real-ip", address);
     let mut eight: Vec<_> = (0..8).map(|_| held::in_flight(&service, &from("192.0.2.1"))).collect();
     let ninth = service.ask(&from("192.0.2.1"));

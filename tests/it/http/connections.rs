@@ -18,7 +18,7 @@ fn ping(service: &Service) -> Request {
 
 #[test]
 fn whoever_is_silent_or_slow_is_closed_and_others_are_served_meanwhile() {
-    let service = Service::configured("idle_s = 1\nheader_deadline_s = 1\nbody_deadline_s = 1", &[]);
+    let service = Service::configured("idle_s = 1\nheader_deadline_s = 1\nbody_deadline_s = 1\nper_caller_max = 64", &[]);
     let head = ping(&service).head();
     let beginnings: [(&str, &[u8]); 7] = [
         ("silence", b""),
@@ -106,6 +106,7 @@ fn what_is_no_http_is_refused() {
 #[test]
 fn there_is_a_number_of_connections() {
     let service = Service::configured("idle_s = 60", &["--max-connections", "4"]);
+    service.settle();
     let mut open: Vec<Connection> = (0..4).map(|_| service.connect()).collect();
     for connection in &mut open {
         assert_eq!(connection.ask(&ping(&service)).status, 200);
@@ -136,7 +137,7 @@ fn requests_may_be_sent_one_behind_the_other() {
 
 #[test]
 fn clients_that_vanish_leave_nothing_behind() {
-    let service = Service::configured("idle_s = 60\nbody_deadline_s = 60", &[]);
+    let service = Service::configured("idle_s = 60\nbody_deadline_s = 60\nper_caller_max = 64", &[]);
     let call = Request::call(service.port, "history", &json!({"by": "case"}));
     let bytes = call.bytes();
     for cut in [1, 40, call.head().len(), bytes.len() - 1, bytes.len()] {

@@ -21,12 +21,13 @@ pub fn service(http: &str, flags: &[&str]) -> (Service, Held) {
         ".runlore/config.toml",
         format!("[index]\nrescan_s = 0\nwait_ms = 60000\n[store]\nbusy_timeout_ms = 60000\n[http]\n{http}\n"),
     );
-    let service = Service::with(project, "", flags);
-    // Import what is there on the command line, so that no call of the test is spent on it.
-    service.project.json(&["runs-list"]);
-    let held = rusqlite::Connection::open(service.project.path().join(".runlore/history.db")).unwrap();
+    // What is there is imported on the command line, and the new log is put before the server's first look: that look waits, and every
+    // call waits for it.
+    project.json(&["runs-list"]);
+    let held = rusqlite::Connection::open(project.path().join(".runlore/history.db")).unwrap();
     held.execute_batch("BEGIN IMMEDIATE").unwrap();
-    Log::new("fresh", "t", "2026-11-29T09:00:00+00:00").all(1, "C").put(&service.project);
+    Log::new("fresh", "t", "2026-11-29T09:00:00+00:00").all(1, "C").put(&project);
+    let service = Service::with(project, "", flags);
     (service, Held(held))
 }
 

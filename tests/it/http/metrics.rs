@@ -27,7 +27,7 @@ fn every_number_is_there() {
     for name in [CACHE_HITS, CACHE_MISSES, CALLS_IN_FLIGHT, CONNECTIONS, REFUSALS, LIMITER_ENTRIES] {
         assert!(text.contains(&format!("# TYPE {name} ")) && text.contains(&format!("# HELP {name} ")), "{name} in\n{text}");
     }
-    for kind in ["runlore_http_requests_total", "runlore_calls_total", "_seconds_bucket", "resident", "hook_dropped"] {
+    for kind in ["runlore_http_requests_total", "runlore_calls_total", "_seconds_bucket", "runlore_resident_memory_bytes"] {
         assert!(text.contains(kind), "{kind} in\n{text}");
     }
     assert_eq!((service.metric(REFUSALS, &["\"host\""]), service.metric(REFUSALS, &["\"unauthenticated\""])), (1.0, 1.0), "{text}");

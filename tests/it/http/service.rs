@@ -61,7 +61,7 @@ impl Service {
     /// The same in a project of the test's own.
     pub fn with(project: Project, http: &str, flags: &[&str]) -> Self {
         if !http.is_empty() {
-            project.write(".runlore/config.toml", format!("[index]\nrescan_s = 0\n[http]\n{http}\n"));
+            project.write(".runlore/config.toml", format!("[index]\nrescan_s = 0\nwait_ms = 60000\n[http]\n{http}\n"));
         }
         Self::spawned(project, |command, port, admin| {
             command.args(["mcp", "--http", "--port", &port.to_string(), "--admin-listen", &format!("127.0.0.1:{admin}")]).args(flags);
@@ -94,7 +94,7 @@ impl Service {
             let mut child = command.stderr(File::create(&log).unwrap()).spawn().unwrap();
             let ready = wait_for("the server", || match child.try_wait().unwrap() {
                 Some(status) => Some(Err(status)),
-                None => TcpStream::connect((ip, port)).ok().map(Ok),
+                None => TcpStream::connect((ip, port)).and_then(|_| TcpStream::connect(("127.0.0.1", admin))).ok().map(Ok),
             });
             match ready {
                 Ok(_) => return Self { port, admin, project, child, log },
@@ -118,6 +118,12 @@ impl Service {
         let answer = self.ask(&Request::call(self.port, tool, arguments));
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["result"].clone()
+    }
+
+    /// Waits until no connection but the test's own to the private listener is open, and the logs are read.
+    pub fn settle(&self) {
+        self.call("runs_list", &serde_json::json!({"limit": 1}));
+        wait_for("the places to be free", || (self.metric(super::metrics::CONNECTIONS, &[]) < 1.0).then_some(()));
     }
 
     /// The server still answers an ordinary client.
