@@ -20,6 +20,7 @@ use tower::{ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
 
 use crate::{
     auth::{Caller, Role},
+    clock,
     store::Store,
     telemetry::redaction::Redactor,
     tools::{Answer, Entry, Limits, ToolError, render::Style},
@@ -39,6 +40,16 @@ pub struct Call {
     pub caller: Caller,
     /// The id that the answer and the log share.
     pub request_id: String,
+    /// What the answer should say of the index. Set by the `fresh` step.
+    pub note: Option<String>,
+}
+
+impl Call {
+    /// A call as it begins its way.
+    #[must_use]
+    pub fn new(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller) -> Self {
+        Self { entry, arguments, caller, request_id: clock::request_id(), note: None }
+    }
 }
 
 /// Why a call was not answered.
@@ -73,8 +84,8 @@ pub enum Refusal {
 pub struct Settings {
     /// The project.
     pub store: Arc<dyn Store>,
-    /// Brings the index up to date with the files; blocks.
-    pub refresh: Arc<dyn Fn() + Send + Sync>,
+    /// Brings the index up to date with the files, waiting for a bounded time, and says what an answer should say of it.
+    pub refresh: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// What replaces secrets on the way out.
     pub redactor: Arc<Redactor>,
     /// Bounds on answers.

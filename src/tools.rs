@@ -85,6 +85,8 @@ pub struct Ctx {
     pub limits: Limits,
     /// How text is to look.
     pub style: Style,
+    /// What the answer should say besides: that the index is not whole.
+    pub note: Option<String>,
 }
 
 /// A result: the JSON that a program reads and the text that a person reads.
@@ -137,6 +139,9 @@ pub trait Tool {
     /// # Errors
     /// [`ToolError`], whose text is for the caller.
     fn call(ctx: &Ctx, input: Self::Input) -> Result<Self::Output, ToolError>;
+
+    /// Where the result says what else should be known.
+    fn note(output: &mut Self::Output) -> &mut Option<String>;
 
     /// The answer as text for people.
     fn text(output: &Self::Output, style: &Style) -> String;
@@ -216,7 +221,11 @@ fn from_matches<T: Tool>(matches: &ArgMatches) -> Result<Map<String, Value>, cla
 }
 
 fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
-    let output = T::call(ctx, arguments::decode(arguments)?)?;
+    let mut output = T::call(ctx, arguments::decode(arguments)?).map_err(|error| error.beside(ctx.note.as_deref()))?;
+    if let Some(said) = &ctx.note {
+        let note = T::note(&mut output);
+        *note = Some(note.take().map_or_else(|| said.clone(), |own| format!("{own} {said}")));
+    }
     let json = serde_json::value::to_raw_value(&output).map_err(|error| ToolError::Internal(error.to_string()))?;
     if json.get().len() > ctx.limits.result_bytes {
         return Err(ToolError::TooLarge { tool: T::NAME, bytes: json.get().len(), max: ctx.limits.result_bytes, narrows: T::NARROWS });

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    clock,
     gate::{Call, Gate},
     local::declared,
     tools,
@@ -67,7 +66,7 @@ pub fn run(output: &mut Output) -> Result<u8, CliError> {
 fn answer(gate: &Gate, tool: &str, arguments: &str) -> Result<String, CliError> {
     let entry = tools::find(tool).ok_or_else(|| CliError::Refused(format!("no tool {tool}")))?;
     let arguments = serde_json::from_str(arguments).map_err(|error| CliError::Refused(error.to_string()))?;
-    let call = Call { entry, arguments, caller: Caller::local(), request_id: clock::request_id() };
+    let call = Call::new(entry, arguments, Caller::local());
     let answer = block_on(gate.call(call))?;
     answer.map(|answer| answer.text).map_err(|refusal| CliError::Refused(refusal.to_string()))
 }

@@ -60,6 +60,7 @@ pub fn say(report: &Report, output: &mut Output) {
     list(&report.named_skipped, "skipped", output);
     list(&report.notes, "note", output);
     list(&report.complaints, "complaint", output);
+    list(&report.broken, "complaint", output);
     if let Some(error) = &report.stopped {
         output.complain(&format!("stopped: {error}; what was imported before stands"));
     }

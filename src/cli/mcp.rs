@@ -1,6 +1,6 @@
 //! `runlore mcp`: the server.
 //!
-//! Promises: starts fast, answers `tools/list` without reading a log; indexing happens before the first call.
+//! Promises: starts fast and answers `tools/list` without waiting for a log; the index is looked at from the start, beside the calls.
 //! Does not: speak HTTP yet.
 
 use clap::Command;
@@ -28,6 +28,7 @@ pub fn command() -> Command {
 /// [`CliError`] when there is no project, the store cannot be opened, or the session breaks.
 pub fn run(place: &Place) -> Result<u8, CliError> {
     let session = Session::open(place)?;
+    session.begin_index();
     let gate = Gate::new(session.settings(Style::PLAIN, true));
     let handler = Handler::new(gate, Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;

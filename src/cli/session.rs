@@ -7,7 +7,7 @@ use std::{
     ffi::OsString,
     future::Future,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -19,9 +19,10 @@ use crate::{
     gate::Settings,
     local::{
         declared,
-        freshness::{Freshness, Look},
+        freshness::{Begin, Freshness, Ticket},
         git,
         index::Indexer,
+        progress::{Progress, Silent},
         report::Report,
         root::{self, Located},
         walk::Bounds,
@@ -54,7 +55,9 @@ struct Shared {
     store: Arc<dyn Store>,
     redactor: Arc<Redactor>,
     import_redactor: Arc<Redactor>,
-    freshness: Freshness,
+    freshness: Arc<Freshness>,
+    /// What answers should say of the index, from the last look.
+    standing: Mutex<Option<String>>,
 }
 
 impl Session {
@@ -87,7 +90,15 @@ impl Session {
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
         Ok(Self {
-            shared: Arc::new(Shared { root: located.root.clone(), config, store: Arc::new(store), redactor, import_redactor, freshness }),
+            shared: Arc::new(Shared {
+                root: located.root.clone(),
+                config,
+                store: Arc::new(store),
+                redactor,
+                import_redactor,
+                freshness,
+                standing: Mutex::default(),
+            }),
         })
     }
 
@@ -108,7 +119,7 @@ impl Session {
         self.shared.indexing(with)
     }
 
-    /// What the gate needs to know.
+    /// What the gate needs to know; calls wait for the index as long as the configuration says.
     #[must_use]
     pub fn settings(&self, style: Style, audit: bool) -> Settings {
         let shared = self.shared.clone();
@@ -121,6 +132,24 @@ impl Session {
             style,
             audit,
         }
+    }
+
+    /// Begins to look at the files without waiting for the end, so that the first call finds most of it done.
+    pub fn begin_index(&self) {
+        if let Begin::Due(ticket) = self.shared.freshness.begin(clock::monotonic()) {
+            self.shared.look_aside(ticket);
+        }
+    }
+
+    /// Looks at the files and waits for the end: a person at a terminal wants the whole answer.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] when `runlore.toml` is wrong.
+    pub fn index_now(&self, progress: &dyn Progress) -> Result<(), CliError> {
+        let Begin::Due(_ticket) = self.shared.freshness.begin(clock::monotonic()) else { return Ok(()) };
+        let report = self.shared.rescan(progress).map_err(CliError::Usage)?;
+        self.shared.stand(Ok(report));
+        Ok(())
     }
 }
 
@@ -138,28 +167,55 @@ impl Shared {
         })
     }
 
-    /// Looks at the files when that is due; what is wrong goes to the log, and the answer is given from what is there.
-    fn refresh(&self) {
+    /// Looks at the files when that is due, waits for a bounded time, and gives what the answer should say of it.
+    fn refresh(self: &Arc<Self>) -> Option<String> {
         let patience = Duration::from_millis(self.config.index.wait_ms);
-        if let Look::Looked(Err(error)) = self.freshness.look(clock::monotonic(), patience, || self.rescan()) {
-            tracing::warn!(error, "the project's declarations cannot be read; its files were not looked at");
+        match self.freshness.begin(clock::monotonic()) {
+            Begin::Fresh => return self.standing(),
+            Begin::UnderWay => {}
+            Begin::Due(ticket) => self.look_aside(ticket),
+        }
+        if self.freshness.wait(patience) {
+            return self.standing();
+        }
+        Some(
+            "The project's logs are still being indexed: this answer is from those that are in already; ask again for the rest.".to_owned(),
+        )
+    }
+
+    /// Looks on a thread of its own, so that nobody waits longer than he wants to.
+    fn look_aside(self: &Arc<Self>, ticket: Ticket) {
+        let shared = self.clone();
+        let look = move || {
+            let _ticket = ticket;
+            let report = shared.rescan(&Silent);
+            shared.stand(report);
+        };
+        if let Err(error) = std::thread::Builder::new().name("runlore-index".to_owned()).spawn(look) {
+            self.stand(Err(format!("The project's logs could not be looked at: {error}.")));
         }
     }
 
-    fn rescan(&self) -> Result<(), String> {
+    fn rescan(&self, progress: &dyn Progress) -> Result<Report, String> {
         let declared = declared::read(&self.root).map_err(|error| error.to_string())?;
-        let report = self.indexing(|indexer| indexer.rescan(&declared));
-        log(&report);
-        Ok(())
+        Ok(self.indexing(|indexer| Indexer { progress, environment: indexer.environment.clone(), ..*indexer }.rescan(&declared)))
     }
-}
 
-fn log(report: &Report) {
-    report.complaints.kept.iter().for_each(|remark| tracing::warn!(complaint = %remark, "a log could not be read whole"));
-    match &report.stopped {
-        // Indexing is simply off there (decision 41).
-        None | Some(store::Error::ReadOnly) => {}
-        Some(error) => tracing::warn!(%error, "the files were not all looked at"),
+    /// Keeps what the last look came to, for the answers after it; what is new of it goes to the log once.
+    fn stand(&self, look: Result<Report, String>) {
+        let note = match look {
+            Ok(report) => report.note(),
+            Err(sentence) => Some(format!("{sentence}; until that is mended, logs are not looked at and what was declared before holds.")),
+        };
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(note) = note.as_ref().filter(|note| standing.as_ref() != Some(*note)) {
+            tracing::warn!(note, "the project's index is not whole");
+        }
+        *standing = note;
+    }
+
+    fn standing(&self) -> Option<String> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

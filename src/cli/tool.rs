@@ -8,11 +8,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{
     CliError,
     output::Output,
+    progress::Bar,
     session::{self, Place, Session},
 };
 use crate::{
     auth::Caller,
-    clock,
     gate::{Call, Gate},
     tools::{Answer, Entry, Limits},
 };
@@ -39,11 +39,12 @@ pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &
     let arguments =
         (entry.arguments)(matches).map_err(|error| CliError::Usage(error.to_string().trim_start_matches("error: ").to_owned()))?;
     let session = Session::open(place)?;
+    session.index_now(&Bar::new(output.watched()))?;
     let settings = session.settings(output.style(), false);
     // A person's own terminal takes what an agent's context does not.
     let limits = Limits { result_bytes: usize::MAX, ..settings.limits.clone() };
     let gate = Gate::new(crate::gate::Settings { limits, ..settings });
-    let call = Call { entry, arguments, caller: Caller::local(), request_id: clock::request_id() };
+    let call = Call::new(entry, arguments, Caller::local());
     let answer = session::block_on(gate.call(call))?.map_err(|refusal| CliError::Refused(refusal.to_string()))?;
     if matches.get_flag("json") {
         output.json(answer.json.get())

@@ -1,7 +1,7 @@
 //! The index is brought up to date with the project's files before a call (`index.rescan_s`).
 //!
-//! Promises: an answer knows the files as they were when the last look was no older than that.
-//! Does not: fail a call; what cannot be read is a complaint of the index.
+//! Promises: an answer knows the files as they were when the last look was no older than that, or says in its note what it does not know.
+//! Does not: fail a call, or wait longer for the index than `index.wait_ms`.
 
 use std::{
     sync::Arc,
@@ -13,7 +13,7 @@ use tower::{Layer, Service};
 use super::{BoxFuture, Call, Refusal};
 use crate::tools::Answer;
 
-type Refresh = Arc<dyn Fn() + Send + Sync>;
+type Refresh = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Adds the step.
 #[derive(Clone)]
@@ -57,14 +57,15 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
+    fn call(&mut self, mut call: Call) -> Self::Future {
         let refresh = self.refresh.clone();
         // The service that was polled ready is the one to call (tower's contract).
         let spare = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, spare);
         Box::pin(async move {
-            if tokio::task::spawn_blocking(move || refresh()).await.is_err() {
-                tracing::error!(requestId = call.request_id, "the index could not be brought up to date");
+            match tokio::task::spawn_blocking(move || refresh()).await {
+                Ok(note) => call.note = note,
+                Err(_) => tracing::error!(requestId = call.request_id, "the index could not be brought up to date"),
             }
             inner.call(call).await
         })

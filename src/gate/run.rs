@@ -39,7 +39,7 @@ impl Service<Call> for Run {
     fn call(&mut self, call: Call) -> Self::Future {
         let Settings { store, limits, style, .. } = self.settings.clone();
         Box::pin(async move {
-            let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits, style };
+            let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits, style, note: call.note };
             let answer = tokio::task::spawn_blocking(move || (call.entry.run)(&ctx, call.arguments)).await;
             match answer {
                 Ok(answer) => answer.map_err(Refusal::Tool),

@@ -88,17 +88,17 @@ struct Pass<'a> {
     unread: Vec<PathBuf>,
 }
 
-/// What is wrong with a run's id that was given by hand, if anything.
+/// What is wrong with a run's id that was given by hand or by a source's rule, if anything.
 #[must_use]
 pub fn run_id_fault(id: &str) -> Option<String> {
     if id.trim().is_empty() {
-        return Some("--run is empty; give the id of the run, such as a CI job's".to_owned());
+        return Some("the run id is empty; give the id of the run, such as a CI job's".to_owned());
     }
     if id.len() > RUN_ID_BYTES_MAX {
-        return Some(format!("--run has {} bytes; at most {RUN_ID_BYTES_MAX} are taken", id.len()));
+        return Some(format!("the run id has {} bytes; at most {RUN_ID_BYTES_MAX} are taken", id.len()));
     }
-    let wrong = id.chars().find(|character| character.is_control() || character.is_whitespace())?;
-    Some(format!("--run \"{}\" holds {wrong:?}; an id has no spaces and no control characters", id.escape_debug()))
+    let wrong = id.chars().find(|character| character.is_control())?;
+    Some(format!("the run id \"{}\" holds {wrong:?}; an id has no control characters", id.escape_debug()))
 }
 
 impl<'a> Indexer<'a> {
@@ -326,6 +326,9 @@ impl<'a> Pass<'a> {
         match file::Stat::of(&candidate.path, self.indexer.file_bytes_max) {
             Ok(stat) if self.is_unchanged(&candidate, &stat) => {
                 self.report.unchanged += 1;
+                if let Some(FileState::Broken(reason)) = self.known.get(&candidate.key).map(|row| &row.state) {
+                    self.report.broken.push(Remark::new(&candidate.key, reason));
+                }
                 None
             }
             Ok(stat) => Some((candidate, stat)),

@@ -81,6 +81,8 @@ pub struct Report {
     pub named_skipped: Remarks,
     /// What is broken or could not be read.
     pub complaints: Remarks,
+    /// What was broken before and is so still: it is not read again until it changes.
+    pub broken: Remarks,
     /// What is no fault and still worth a line: a file that is being written.
     pub notes: Remarks,
     /// Files that are gone, and what they held with them.
@@ -101,18 +103,25 @@ impl Report {
     /// Whether everything that was found was read.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
-        self.complaints.total == 0 && self.stopped.is_none()
+        self.complaints.total == 0 && self.broken.total == 0 && self.stopped.is_none()
     }
 
-    /// One sentence for an answer that was given from what is there, where that may be old.
+    /// What an answer that was given after this look should say, if anything.
     #[must_use]
-    pub fn stale(&self) -> Option<String> {
-        let error = self.stopped.as_ref()?;
-        Some(match error {
+    pub fn note(&self) -> Option<String> {
+        let stopped = self.stopped.as_ref().map(|error| match error {
             store::Error::Busy => "Another process is indexing this project; this answer is from what was indexed before.".to_owned(),
             store::Error::ReadOnly => "The store takes no writes, so logs newer than it are not in this answer.".to_owned(),
             other => format!("Logs could not be indexed ({other}); this answer is from what was indexed before."),
-        })
+        });
+        let total = self.complaints.total + self.broken.total;
+        let first = self.complaints.kept.iter().chain(&self.broken.kept).next();
+        let broken = first.map(|first| {
+            let more = if total > 1 { format!(" ({total} such files or parts; `runlore import` lists them)") } else { String::new() };
+            format!("Not everything could be read: {first}{more}.")
+        });
+        let parts: Vec<String> = stopped.into_iter().chain(broken).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
     }
 }
 

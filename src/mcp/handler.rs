@@ -17,7 +17,6 @@ use rmcp::{
 
 use crate::{
     auth::Caller,
-    clock,
     domain::attempt::shorten,
     gate::{Call, Gate, Refusal, lacks},
     tools::{self, Answer, ENTRIES, Entry},
@@ -92,8 +91,7 @@ impl ServerHandler for Handler {
 
     async fn call_tool(&self, request: CallToolRequestParams, _: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let entry = tools::find(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
-        let call =
-            Call { entry, arguments: request.arguments.unwrap_or_default(), caller: self.caller.clone(), request_id: clock::request_id() };
+        let call = Call::new(entry, request.arguments.unwrap_or_default(), self.caller.clone());
         match self.gate.call(call).await {
             Ok(answer) => answered(&answer).map(Into::into),
             Err(Refusal::Panicked(id)) => Err(ErrorData::internal_error(Refusal::Panicked(id).to_string(), None)),

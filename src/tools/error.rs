@@ -50,6 +50,15 @@ impl ToolError {
         }
     }
 
+    /// The same, with `note` behind it where it may be the reason: what is not found may not be indexed yet.
+    #[must_use]
+    pub fn beside(self, note: Option<&str>) -> Self {
+        match (&self, note) {
+            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::Said(format!("{self}. {note}")),
+            _ => self,
+        }
+    }
+
     /// Whether it is a fault of ours rather than of the question.
     #[must_use]
     pub const fn internal(&self) -> bool {

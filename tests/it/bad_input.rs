@@ -89,6 +89,26 @@ fn sixty_five_thousand_entries_are_refused() {
 }
 
 #[test]
+fn what_was_broken_before_is_still_a_complaint() {
+    let project = Project::new();
+    project.write("logs/good.json", good().text());
+    project.write("logs/cut.json", &good().text().replace("good", "other").as_bytes()[..200]);
+    assert_eq!(project.json(&["runs-list"])["total"], 1);
+    let again = project.run(&["import"]);
+    assert_eq!(again.code, 1, "{}{}", again.out, again.err);
+    assert!(again.err.contains("cut.json"), "{}", again.err);
+}
+
+#[test]
+fn a_typo_in_the_declarations_is_never_silent() {
+    let project = Project::demo();
+    project.write("runlore.toml", "[[evaluation]]\nid = \"a\"\ntreshold = 1\n");
+    let ran = project.run(&["history"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.err.contains("treshold"), "{}", ran.err);
+}
+
+#[test]
 fn the_same_file_twice_changes_nothing() {
     let project = Project::new();
     let path = project.write("in/good.json", good().text());

@@ -13,6 +13,8 @@ use super::harness::{Project, command};
 pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
+    /// Read all along: each call leaves a line there, and a few hundred would fill the pipe and stop the server.
+    errors: std::thread::JoinHandle<String>,
     output: BufReader<ChildStdout>,
 }
 
@@ -27,7 +29,13 @@ impl Server {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output }
+        let mut errors = child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut errors, &mut text).unwrap();
+            text
+        });
+        Self { child, input, errors, output }
     }
 
     fn send(&mut self, message: &Value) {
@@ -65,9 +73,7 @@ impl Server {
             None => drop(self.input.take()),
         }
         let code = self.child.wait().unwrap().code();
-        let mut errors = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut errors).unwrap();
-        (code, errors)
+        (code, self.errors.join().unwrap())
     }
 }
 
@@ -187,6 +193,41 @@ fn a_log_written_while_serving_is_in_the_next_answer() {
     super::logs::Log::new("fresh", "t", "2026-11-29T09:00:00+00:00").all(1, "C").put(&project);
     let answer = server.call("runs_list", json!({}));
     assert_eq!(answer["result"]["structuredContent"]["runs"][0]["runId"], "fresh");
+}
+
+#[test]
+fn an_index_that_is_not_whole_is_said_in_the_answer() {
+    let project = Project::demo();
+    let history = |server: &mut Server| server.call("history", json!({}))["result"]["structuredContent"]["note"].clone();
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    assert_eq!(history(&mut server), Value::Null);
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write("logs/broken.json", "{\"version\": 2, \"status\": \"success\", \"eval\": {\"task\"");
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    let note = history(&mut server);
+    assert!(note.as_str().is_some_and(|note| note.contains("broken.json")), "{note}");
+    // A second look does not read it again, and still says so.
+    assert_eq!(history(&mut server), note);
+    std::fs::remove_file(project.logs().join("broken.json")).unwrap();
+    assert_eq!(history(&mut server), Value::Null);
+    project.write("runlore.toml", "[[evaluation]]\nid = \"a\"\ntreshold = 1\n");
+    let note = history(&mut server);
+    assert!(note.as_str().is_some_and(|note| note.contains("treshold")), "{note}");
+}
+
+#[test]
+fn a_call_waits_for_the_index_for_a_bounded_time() {
+    let project = Project::demo();
+    // Nothing is waited for, so the first answer comes while the logs are read, or after: it says which.
+    project.write(".runlore/config.toml", "[index]\nwait_ms = 0\nrescan_s = 0\n");
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    let mut answer = server.call("runs_list", json!({}))["result"]["structuredContent"].clone();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while answer["total"] != 6 && std::time::Instant::now() < deadline {
+        assert!(answer["note"].as_str().is_some_and(|note| note.contains("still being indexed")), "{answer}");
+        answer = server.call("runs_list", json!({}))["result"]["structuredContent"].clone();
+    }
+    assert_eq!(answer["total"], 6);
 }
 
 #[test]

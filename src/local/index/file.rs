@@ -14,7 +14,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, Pass, Remark};
+use super::{Candidate, Pass, Remark, run_id_fault};
 use crate::{
     domain::{attempt::Attempt, declared::RunRule, log::LogHeader},
     importers::{Item, Opened, Refused},
@@ -262,6 +262,9 @@ fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String
             )
         })?),
     };
+    if let Some(fault) = run_key.as_deref().and_then(run_id_fault) {
+        return Err(format!("this source's rule makes no run id of it ({fault}); it keeps the run id {}", header.run_key));
+    }
     let pinned = run_key.is_some();
     header.run_key = run_key.unwrap_or_else(|| std::mem::take(&mut header.run_key));
     Ok(pinned)

@@ -123,7 +123,7 @@ fn a_changed_file_replaces_itself_and_a_vanished_one_goes() {
 }
 
 #[test]
-fn one_broken_file_stops_nothing_and_is_said_once() {
+fn one_broken_file_stops_nothing_and_is_still_said() {
     let project = Project::new(&[
         ("logs/1", "BROKEN"),
         ("logs/2", "LOG b R\npass\nERROR hunter22 is cut\n"),
@@ -133,7 +133,9 @@ fn one_broken_file_stops_nothing_and_is_said_once() {
     assert_eq!(texts(&report.complaints), ["logs/1: the archive is cut short", "logs/2: [REDACTED] is cut", "logs/3: sample 1 has no id"]);
     assert_eq!((report.logs, report.attempts, report.is_clean()), (1, 1, false));
     assert_eq!(project.run_keys(), ["logs/3 R"]);
-    assert!(project.rescan(&[]).is_clean(), "a look does not repeat itself");
+    // It is not read again, and still said: an import that only repeats what was looked at must not hide it.
+    let again = project.rescan(&[]);
+    assert_eq!((again.complaints.total, texts(&again.broken).len(), again.is_clean()), (0, 2, false));
     let named = project.import(&["logs/1", "logs"], None);
     assert_eq!(named.complaints.kept[0].text, "the archive is cut short");
 }
@@ -270,7 +272,7 @@ fn a_store_that_takes_nothing_ends_the_look_and_says_so() {
     project.store.refuse(Some(store::Error::Busy));
     let report = project.rescan(&[]);
     assert_eq!((report.logs, report.is_clean()), (0, false));
-    assert!(report.stale().unwrap().contains("Another process"));
+    assert!(report.note().unwrap().contains("Another process"));
     project.store.refuse(None);
     assert_eq!(project.rescan(&[]).logs, 2);
     project.store.refuse(Some(store::Error::ReadOnly));
@@ -303,10 +305,10 @@ fn ancestors_come_with_the_log() {
 
 #[test]
 fn run_ids_by_hand_are_checked() {
-    for (id, part) in [("", "empty"), ("a b", "' '"), ("a\nb", "\\n"), (&"x".repeat(300), "256")] {
+    for (id, part) in [("", "empty"), ("a\nb", "\\n"), (&"x".repeat(300), "256")] {
         assert!(run_id_fault(id).unwrap().contains(part));
     }
-    assert_eq!(run_id_fault("ci/1234#5"), None);
+    assert_eq!(run_id_fault("ci/1234 #5"), None);
 }
 
 #[test]

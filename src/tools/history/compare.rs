@@ -192,6 +192,10 @@ impl Tool for Compare {
         }
     }
 
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
+    }
+
     fn text(output: &Output, style: &render::Style) -> String {
         text::text(output, style)
     }

@@ -192,6 +192,10 @@ impl Tool for Failures {
         })
     }
 
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
+    }
+
     fn text(output: &Output, style: &Style) -> String {
         text::text(output, style)
     }

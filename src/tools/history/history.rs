@@ -136,6 +136,10 @@ impl Tool for History {
         })
     }
 
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
+    }
+
     fn text(output: &Output, style: &Style) -> String {
         if output.rows.is_empty() {
             return output.note.clone().unwrap_or_else(|| "No runs hold such an evaluation.".to_owned());

@@ -86,6 +86,8 @@ pub struct Output {
     pub complete: bool,
     /// What to give as `cursor` for the next page.
     pub next_cursor: Option<String>,
+    /// What else should be known.
+    pub note: Option<String>,
 }
 
 /// One run.
@@ -143,7 +145,11 @@ impl Tool for RunsList {
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
         let arms = ctx.store.arms(&ids)?;
         let rows = runs.iter().map(|run| row(ctx, run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect::<Result<Vec<_>, _>>()?;
-        Ok(Output { returned: rows.len(), runs: rows, total, complete, next_cursor })
+        Ok(Output { returned: rows.len(), runs: rows, total, complete, next_cursor, note: None })
+    }
+
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
     }
 
     fn text(output: &Output, style: &Style) -> String {
@@ -160,10 +166,11 @@ impl Tool for RunsList {
                 rate.into(),
             ]);
         }
+        let note = output.note.as_ref().map(|note| format!("\n{note}")).unwrap_or_default();
         if output.runs.is_empty() {
-            "No run matches.".to_owned()
+            format!("No run matches.{note}")
         } else {
-            grid.text() + &render::more(output.returned.min(render::ROWS_SHOWN), output.total)
+            grid.text() + &render::more(output.returned.min(render::ROWS_SHOWN), output.total) + &note
         }
     }
 }

@@ -67,6 +67,9 @@ pub struct Output {
     pub returned: usize,
     /// Whether the last one is here.
     pub complete: bool,
+    /// What else should be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Tool for Transcript {
@@ -118,7 +121,12 @@ impl Tool for Transcript {
             total: page.total,
             offset,
             lines,
+            note: None,
         })
+    }
+
+    fn note(output: &mut Output) -> &mut Option<String> {
+        &mut output.note
     }
 
     fn text(output: &Output, _: &Style) -> String {
@@ -134,6 +142,7 @@ impl Tool for Transcript {
             out.push_str(&render::clean(line));
             out.push('\n');
         }
+        out.extend(output.note.iter().map(|note| format!("{note}\n")));
         out
     }
 }
