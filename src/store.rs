@@ -201,6 +201,28 @@ pub struct Point {
     pub run: RunPoint,
 }
 
+/// Which runs can be the base of another (decision 10).
+#[derive(Debug, Clone)]
+pub struct BaseQuery<'a> {
+    /// The head's evaluations and arms: keys at evaluation grain.
+    pub keys: &'a [CellKey],
+    /// Only runs that come before this one: the head, or the last run of the page before.
+    pub before: RunPoint,
+    /// Only runs whose sha and one of these name one commit; none for all.
+    pub shas: Option<&'a [String]>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A run that can be a base.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Base {
+    /// The run.
+    pub run: Run,
+    /// Of how many of the head's evaluations and arms it holds a counted cell (`domain::compare::shared`); at least one.
+    pub shared: usize,
+}
+
 /// What the recorded runs before a given one say of one series. Only counted cells are looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Streak {
@@ -376,6 +398,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>>;
+
+    /// Recorded, completed runs that hold a counted cell of one of the query's keys, newest first.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn bases(&self, query: &BaseQuery<'_>) -> Result<Vec<Base>>;
 
     /// What the recorded runs before `run` say of each of `keys`, parallel to them.
     ///

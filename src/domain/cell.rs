@@ -16,7 +16,7 @@ pub enum Verdict {
     Pass,
     /// The rate missed the threshold, or every counted attempt failed.
     Fail,
-    /// Several cases, no declared threshold, and neither all passed nor all failed.
+    /// Neither all passed nor all failed, and no threshold to judge by: several cases without a declared one, or a single case of an evaluation.
     Mixed,
     /// Nothing was counted, and at least one attempt errored.
     InfraError,
@@ -68,7 +68,8 @@ impl Verdict {
     }
 }
 
-/// The threshold that judges an evaluation: the declared one, or 1.0 where it has a single case, or none.
+/// The threshold that judges an evaluation's cell: the declared one, or 1.0 where it has a single case, or none. A case's cell has none: its
+/// word is about its attempts alone, all, none or some of them (decision 57), whatever share of the evaluation is asked for.
 #[must_use]
 pub fn threshold(declared: Option<f64>, cases: u32) -> Option<f64> {
     declared.or((cases <= 1).then_some(1.0))
@@ -106,11 +107,11 @@ pub struct Cell {
     pub run_id: String,
     /// The five counts.
     pub counts: Counts,
-    /// The threshold that judged it, if any.
+    /// The threshold that judged it, if any; never at case grain.
     pub threshold: Option<f64>,
     /// Whether the evaluation has several cases, which decides what `regressed` needs (decision 59).
     pub several_cases: bool,
-    /// Whether the threshold was declared, rather than the 1.0 of a single case.
+    /// Whether the threshold was declared, rather than the 1.0 of a single case; never at case grain.
     pub declared: bool,
     /// The word.
     pub verdict: Verdict,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, Verdict};
+use super::cell::{Cell, CellKey, Verdict};
 use crate::stats::{self, PairedCase, PairedResult, Word};
 
 /// How a row stands between base and head. The order is the order of an answer.
@@ -80,6 +80,26 @@ pub fn pairs(head: Vec<Cell>, base: Vec<Cell>) -> Vec<Pair> {
         out.entry(place).or_default().1 = Some(cell);
     }
     out.into_iter().map(|((evaluation, case, arm), (head, base))| Pair { evaluation, case, arm, head, base }).collect()
+}
+
+/// How many of `head`'s evaluations and arms are among `base`'s, as [`pairs`] would pair them; both at evaluation grain.
+#[must_use]
+pub fn shared(head: &[CellKey], base: &[CellKey]) -> usize {
+    let (head, base) = (arms(head), arms(base));
+    let shared = |(evaluation, mine): (&&str, &BTreeSet<&str>)| match base.get(*evaluation) {
+        Some(other) if mine.len() == 1 && other.len() == 1 => 1,
+        Some(other) => mine.intersection(other).count(),
+        None => 0,
+    };
+    head.iter().map(shared).sum()
+}
+
+fn arms(keys: &[CellKey]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut arms = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for key in keys {
+        arms.entry(&key.evaluation).or_default().insert(&key.arm);
+    }
+    arms
 }
 
 fn several_arms(cells: &[Cell]) -> BTreeSet<String> {
@@ -250,7 +270,7 @@ pub fn order(status: Status, difference: Option<f64>) -> (Status, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{cell::CellKey, outcome::Counts};
+    use crate::domain::outcome::Counts;
 
     fn cell(evaluation: &str, case: Option<&str>, arm: &str, passed: u32, failed: u32, several: bool, declared: Option<f64>) -> Cell {
         let counts = Counts { passed, failed, ..Counts::default() };
@@ -322,6 +342,30 @@ mod tests {
         assert_eq!(row.status(None), Status::Infra);
         let (head, base) = (cell("a", Some("1"), "m", 1, 0, true, None), cell("a", Some("2"), "m", 1, 0, true, None));
         assert_eq!(evidence(&[&head], &[&base]).word, Word::NotComparable);
+    }
+
+    #[test]
+    fn what_is_shared_is_what_is_paired() {
+        let cells = |spelled: &str| -> Vec<Cell> {
+            spelled
+                .split_whitespace()
+                .map(|one| one.split_once('@').unwrap())
+                .map(|(id, arm)| cell(id, None, arm, 1, 0, true, None))
+                .collect()
+        };
+        for (head, base, expected) in [
+            ("a@m b@m", "a@n c@m", 1),
+            ("a@m a@n", "a@m", 1),
+            ("a@m", "a@n a@o", 0),
+            ("a@m a@n b@m", "a@n a@m b@x", 3),
+            ("", "a@m", 0),
+            ("a@m", "", 0),
+        ] {
+            let keys = |cells: Vec<Cell>| cells.into_iter().map(|cell| cell.key).collect::<Vec<CellKey>>();
+            assert_eq!(shared(&keys(cells(head)), &keys(cells(base))), expected, "{head} {base}");
+            let paired = pairs(cells(head), cells(base)).iter().filter(|pair| pair.head.is_some() && pair.base.is_some()).count();
+            assert_eq!(paired, expected, "{head} {base}");
+        }
     }
 
     #[test]

@@ -208,9 +208,22 @@ impl Declared {
     /// What is wrong with the declarations, if anything, as a sentence.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        let wrong = self.evaluation.iter().find(|rule| rule.threshold.is_some_and(|threshold| !(0.0..=1.0).contains(&threshold)))?;
-        Some(format!("[[evaluation]] id = \"{}\": threshold must be from 0 to 1", wrong.id))
+        let wrong = self.evaluation.iter().find(|rule| rule.threshold.is_some_and(|threshold| !(0.0..=1.0).contains(&threshold)));
+        let wrong = wrong.map(|rule| format!("[[evaluation]] id = \"{}\": threshold must be from 0 to 1", rule.id));
+        wrong.or_else(|| self.arm.iter().find_map(arm_fault))
     }
+}
+
+/// A name stands in keys, in every answer and on terminals, and must be one that can be typed again.
+fn arm_fault(rule: &ArmRule) -> Option<String> {
+    let name = rule.name.as_deref()?;
+    let wrong = if name.trim().is_empty() {
+        "name is empty; give a name, or leave it out to keep the arm's own".to_owned()
+    } else {
+        let control = name.chars().find(|character| character.is_control())?;
+        format!("name = \"{}\" holds the control character {control:?}", name.escape_debug())
+    };
+    Some(format!("[[arm]] match = \"{}\": {wrong}", rule.matches.escape_debug()))
 }
 
 #[cfg(test)]
@@ -231,5 +244,13 @@ mod tests {
         assert!(toml::from_str::<Declared>("[[source]]\npath = \"x\"\nrun = \"sha\"").unwrap_err().to_string().contains("eval_set"));
         let declared: Declared = toml::from_str("[[evaluation]]\nid = \"a\"\nthreshold = 80").unwrap();
         assert!(declared.fault().unwrap().contains("from 0 to 1"));
+        for (name, part) in
+            [("", "name is empty"), (" \\t", "name is empty"), ("a\\u001b[2J", "control character '\\u{1b}'"), ("a\\nb", "control")]
+        {
+            let declared: Declared = toml::from_str(&format!("[[arm]]\nmatch = \"m*\"\nname = \"{name}\"")).unwrap();
+            let fault = declared.fault().unwrap();
+            assert!(fault.starts_with("[[arm]] match = \"m*\": ") && fault.contains(part), "{fault}");
+        }
+        assert_eq!(toml::from_str::<Declared>("[[arm]]\nmatch = \"m\"\nname = \"é b\"\n[[arm]]\nmatch = \"n\"").unwrap().fault(), None);
     }
 }

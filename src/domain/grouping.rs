@@ -64,9 +64,14 @@ pub fn status(logs: &[LogStub]) -> RunStatus {
             })
             .or_insert(log);
     }
-    let any = |status: RunStatus| last.values().any(|log| log.status == status);
+    last.values().map(|log| log.status).reduce(together).unwrap_or(RunStatus::Cancelled)
+}
+
+/// The status of two tasks, or of two sets of tasks, together.
+#[must_use]
+pub fn together(a: RunStatus, b: RunStatus) -> RunStatus {
     let order = [RunStatus::Running, RunStatus::Waiting, RunStatus::Pending, RunStatus::Completed, RunStatus::Failed];
-    order.into_iter().find(|status| any(*status)).unwrap_or(RunStatus::Cancelled)
+    order.into_iter().find(|status| a == *status || b == *status).unwrap_or(RunStatus::Cancelled)
 }
 
 /// What decides between two files that hold one log.

@@ -32,7 +32,8 @@ macro_rules! contract {
             planned_attempts_without_a_record_are_missing declared_thresholds_judge_anew declared_arms_rename_and_merge
             runs_are_filtered_and_paged references_select_runs cells_are_read_in_order points_pick_the_right_cell streaks_tell_the_story
             attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
-            several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
+            a_retry_replaces_whatever_its_arm_is_called
+            cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
         }
     };
 }
@@ -259,6 +260,81 @@ pub(crate) fn a_retry_joins_its_run_and_replaces_attempts(store: &dyn Store) {
     assert_eq!(keys(store, "Rb").len(), 3);
 }
 
+pub(crate) fn a_retry_replaces_whatever_its_arm_is_called(store: &dyn Store) {
+    let tries = |outcome| [attempt("1", outcome), attempt("2", outcome)];
+    log("a", 1).task("t").with(tries(Fail)).by("m+max_connections=10").put(store).unwrap();
+    log("b", 2).task("t").with(tries(Pass)).by("m+max_connections=20").put(store).unwrap();
+    let run = store.select(&Selector::Id("Ra"), 1).unwrap().remove(0);
+    assert_eq!(run.counts, counts(2, 0, 0, 0, 0));
+    assert_eq!(keys(store, "Ra"), ["e/1@m+max_connections=20#1", "e/2@m+max_connections=20#1"]);
+    assert_eq!(cells(store, &["Ra"], Grain::Case).len(), 2);
+    // A log of several arms tries each case with each of them.
+    let by = |arm: &str, outcome| Attempt { arm: arm.into(), ..attempt("1", outcome) };
+    let several = |id, at, attempts: [Attempt; 2]| {
+        let mut log = log(id, at).task("u").with(attempts);
+        log.header.arms = vec![arm("m"), arm("n")];
+        log
+    };
+    several("c", 3, [by("m", Pass), by("n", Fail)]).put(store).unwrap();
+    assert_eq!(store.select(&Selector::Id("Rc"), 1).unwrap()[0].counts, counts(1, 1, 0, 0, 0));
+    several("d", 4, [by("m", Fail), by("n", Fail)]).put(store).unwrap();
+    assert_eq!(keys(store, "Rc"), ["e/1@m#1", "e/1@n#1"]);
+    assert_eq!(store.select(&Selector::Id("Rc"), 1).unwrap()[0].counts, counts(0, 2, 0, 0, 0));
+}
+
+pub(crate) fn cases_are_judged_by_their_attempts_alone(store: &dyn Store) {
+    store.apply(Change::Declared(threshold("e", 0.5))).unwrap();
+    for (id, at, second) in [("a", 1, Pass), ("b", 2, Fail), ("c", 3, Fail)] {
+        log(id, at).with([attempt("1", Pass), attempt("1", second), attempt("2", Pass), attempt("2", Pass)]).put(store).unwrap();
+    }
+    let found = cells(store, &["Ra", "Rb", "Rc"], Grain::Evaluation);
+    assert!(found.iter().all(|cell| (cell.verdict, cell.threshold, cell.declared) == (Verdict::Pass, Some(0.5), true)));
+    let case = |run| cells(store, &[run], Grain::Case).remove(0);
+    assert_eq!(["Ra", "Rb", "Rc"].map(|run| case(run).verdict), [Verdict::Pass, Verdict::Mixed, Verdict::Mixed]);
+    assert_eq!((case("Rb").threshold, case("Rb").declared, case("Rb").several_cases), (None, false, true));
+    let streak = store.streaks(&point("Rc", 3), Grain::Case, &[key("e", Some("1"), "m")]).unwrap().remove(0);
+    let expected = Streak {
+        previous: Some((Verdict::Mixed, point("Rb", 2))),
+        last_pass: Some(point("Ra", 1)),
+        failing_since: Some(point("Rb", 2)),
+        failed_before: true,
+        verdict_since: Some(point("Rb", 2)),
+    };
+    assert_eq!(streak, expected);
+    store.apply(Change::Declared(Declared::default())).unwrap();
+    assert_eq!(case("Rb").verdict, Verdict::Mixed);
+    // The 1.0 of a single case judges the evaluation, not the case.
+    log("d", 4).with([attempt("1", Pass), attempt("1", Fail)]).put(store).unwrap();
+    let both = [Grain::Evaluation, Grain::Case].map(|grain| cells(store, &["Rd"], grain).remove(0));
+    assert_eq!(both.map(|cell| (cell.verdict, cell.threshold)), [(Verdict::Fail, Some(1.0)), (Verdict::Mixed, None)]);
+}
+
+pub(crate) fn logs_add_up_in_any_order(store: &dyn Store) {
+    let one = |id: i64, at| {
+        let info = EvaluationInfo { planned: Some(2), ..evaluation("e") };
+        log(&format!("l{id}"), at).run("R").with([attempt(if id == 3 { "2" } else { "1" }, Pass)]).of(info)
+    };
+    for (id, at) in [(1, 5), (2, 7), (4, 6), (3, 8)] {
+        one(id, at).put(store).unwrap();
+    }
+    let run = store.select(&Selector::Id("R"), 1).unwrap().remove(0);
+    assert_eq!((run.counts, run.created_at), (counts(4, 0, 0, 0, 4), Timestamp::from_millis(5000)));
+    assert_eq!((run.started_at, run.completed_at), (Some(Timestamp::from_millis(5001)), Some(Timestamp::from_millis(8500))));
+    assert_eq!(keys(store, "R"), ["e/1#1", "e/1#2", "e/1#3", "e/2#1"]);
+    let cell = cells(store, &["R"], Grain::Evaluation).remove(0);
+    assert_eq!((cell.counts, cell.several_cases, cell.threshold), (counts(4, 0, 0, 0, 4), true, None));
+    assert!(cells(store, &["R"], Grain::Case).iter().all(|cell| cell.several_cases));
+    let mut failed = one(5, 9);
+    failed.header.status = RunStatus::Running;
+    failed.header.completed_at = None;
+    failed.header.evaluations[0].threshold = Some(0.25);
+    failed.attempts.clear();
+    failed.put(store).unwrap();
+    let run = store.select(&Selector::Id("R"), 1).unwrap().remove(0);
+    assert_eq!((run.status, run.completed_at, run.counts), (RunStatus::Running, None, counts(4, 0, 0, 0, 6)));
+    assert_eq!(cells(store, &["R"], Grain::Evaluation)[0].threshold, Some(0.25));
+}
+
 pub(crate) fn a_pinned_log_does_not_move(store: &dyn Store) {
     log("a", 1).task("t").with([attempt("1", Pass)]).put(store).unwrap();
     let mut pinned = log("b", 2).task("t").run("CI").with([attempt("1", Fail)]);
@@ -480,6 +556,47 @@ pub(crate) fn points_pick_the_right_cell(store: &dyn Store) {
     assert_eq!(read(PointQuery { keys: Some(&[]), ..query.clone() }), "");
     let point = store.points(&PointQuery { keys: Some(&keys), grain: Grain::Case, ..query }).unwrap().remove(0);
     assert_eq!(vec![point.cell], cells(store, &["R4"], Grain::Case));
+}
+
+pub(crate) fn bases_hold_what_the_head_holds(store: &dyn Store) {
+    let suite = |id: &str, at, evaluations: &[&str]| {
+        let mut log = log(id, at);
+        log.header.evaluations = evaluations.iter().map(|id| evaluation(id)).collect();
+        log.header.git = Some(Git { sha: Some(format!("aaaa{at}")), branch: None, dirty: None });
+        log.with(evaluations.iter().map(|id| Attempt { evaluation: (*id).into(), ..attempt("1", Pass) }))
+    };
+    suite("whole", 1, &["e", "f", "g"]).put(store).unwrap();
+    (2..40).for_each(|at| drop(suite(&format!("other{at}"), at, &["other"]).put(store).unwrap()));
+    suite("part", 40, &["e", "other"]).put(store).unwrap();
+    let mut running = suite("running", 41, &["e", "f", "g"]);
+    running.header.status = RunStatus::Running;
+    running.put(store).unwrap();
+    let mut scratch = suite("scratch", 42, &["e", "f", "g"]);
+    scratch.kind = Kind::Scratch;
+    scratch.put(store).unwrap();
+    log("errored", 43).with([attempt("1", InfraError)]).put(store).unwrap();
+    // Single arms match whatever their names; of several, each by its own.
+    suite("renamed", 44, &["f"]).by("n").put(store).unwrap();
+    let mut two = suite("two", 45, &["f"]).with([Attempt { evaluation: "f".into(), arm: "n".into(), ..attempt("1", Fail) }]);
+    two.header.arms.push(arm("n"));
+    two.put(store).unwrap();
+    suite("head", 50, &["e", "f", "g"]).put(store).unwrap();
+    let keys = ["e", "f", "g"].map(|id| key(id, None, "m"));
+    let bases = |query: BaseQuery<'_>| {
+        let shown = |base: Base| format!("{}:{}", base.run.run_id, base.shared);
+        store.bases(&query).unwrap().into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let query = BaseQuery { keys: &keys, before: point("Rhead", 50), shas: None, limit: 9 };
+    assert_eq!(bases(query.clone()), "Rtwo:1 Rrenamed:1 Rpart:1 Rwhole:3");
+    assert_eq!(bases(BaseQuery { limit: 2, ..query.clone() }), "Rtwo:1 Rrenamed:1");
+    assert_eq!(bases(BaseQuery { before: point("Rrenamed", 44), ..query.clone() }), "Rpart:1 Rwhole:3");
+    let both = [key("f", None, "m"), key("f", None, "n")];
+    assert_eq!(bases(BaseQuery { keys: &both, ..query.clone() }), "Rtwo:2 Rrenamed:1 Rwhole:1");
+    let shas = ["AAAA1".to_owned(), "aaaa45ff".to_owned(), "bbbb".to_owned()];
+    assert_eq!(bases(BaseQuery { shas: Some(&shas), ..query.clone() }), "Rtwo:1 Rwhole:3");
+    assert_eq!(bases(BaseQuery { shas: Some(&[]), ..query.clone() }), "");
+    assert_eq!(bases(BaseQuery { keys: &[], ..query.clone() }), "");
+    assert_eq!(bases(BaseQuery { keys: &[key("never", None, "m")], ..query }), "");
 }
 
 pub(crate) fn streaks_tell_the_story(store: &dyn Store) {

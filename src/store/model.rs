@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::*;
 use crate::domain::{attempt::Attempt, log::LogHeader};
 use crate::{
-    domain::{grouping, key},
+    domain::{compare, grouping, key},
     transcript,
 };
 use world::{KeptAttempt, World};
@@ -323,6 +323,25 @@ impl Store for Model {
             }
         }
         Ok(newest.into_values().collect())
+    }
+
+    fn bases(&self, query: &BaseQuery<'_>) -> Result<Vec<Base>> {
+        let world = self.world();
+        let same = |run: &Run, given: &String| {
+            let sha = run.git.as_ref().and_then(|git| git.sha.as_deref());
+            sha.is_some_and(|sha| crate::domain::reference::same_commit(sha, given))
+        };
+        let base = |run: Run| {
+            let cells = world.runs[&run.run_id].cells.iter().filter(|cell| cell.key.case.is_none() && cell.verdict.counted());
+            let keys: Vec<CellKey> = cells.map(|cell| cell.key.clone()).collect();
+            let fits = run.kind == Kind::Recorded
+                && run.status == RunStatus::Completed
+                && place(&run) < at(&query.before)
+                && query.shas.is_none_or(|shas| shas.iter().any(|sha| same(&run, sha)));
+            let shared = compare::shared(query.keys, &keys);
+            (fits && shared > 0).then_some(Base { run, shared })
+        };
+        Ok(world.newest_first().into_iter().filter_map(base).take(query.limit).collect())
     }
 
     fn streaks(&self, run: &RunPoint, grain: Grain, keys: &[CellKey]) -> Result<Vec<Streak>> {

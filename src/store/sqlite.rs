@@ -3,7 +3,9 @@
 //! Promises: every write is one transaction; every read sees one state; several processes may use one file; a kill leaves a whole state behind.
 //! Does not: decide anything that `domain` decides, or keep anything in memory between calls but connections.
 
+mod append;
 mod attempts;
+mod bases;
 mod cells;
 mod connect;
 mod count;
@@ -14,6 +16,7 @@ mod record;
 mod regroup;
 mod runs;
 mod series;
+mod streaks;
 mod write;
 
 #[cfg(test)]
@@ -27,8 +30,8 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    Applied, AttemptQuery, AttemptRow, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run, RunArm,
-    RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run,
+    RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -165,8 +168,12 @@ impl Store for Sqlite {
         self.read(|connection| series::points(connection, query))
     }
 
+    fn bases(&self, query: &BaseQuery<'_>) -> Result<Vec<Base>> {
+        self.read(|connection| bases::read(connection, query))
+    }
+
     fn streaks(&self, run: &RunPoint, grain: Grain, keys: &[CellKey]) -> Result<Vec<Streak>> {
-        self.read(|connection| series::streaks(connection, run, grain, keys))
+        self.read(|connection| streaks::read(connection, run, grain, keys))
     }
 
     fn attempts(&self, run: &str, query: &AttemptQuery<'_>) -> Result<Vec<AttemptRow>> {

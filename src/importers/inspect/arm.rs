@@ -35,8 +35,20 @@ const LIMITS: [(&str, &str); 9] = [
     ("limit", "sample_limit"),
 ];
 
-/// Settings that old versions filled in themselves, and that change nothing that is measured.
-const FILLED_IN: [&str; 3] = ["max_connections", "max_retries", "timeout"];
+/// Settings of generation that change how a run gets on and nothing that it measures: Inspect leaves the same ones out of a task's identity
+/// (GENERATE_CONFIG_FIELDS_TO_EXCLUDE in its evalset.py, 0.3.285). Decision 94 has every setting that was passed in the arm's name; to the
+/// letter, a run with more connections would be another arm that shares no history. They are settings of the evaluation instead.
+const KNOBS: [&str; 9] = [
+    "max_retries",
+    "timeout",
+    "attempt_timeout",
+    "stream_idle_timeout",
+    "max_connections",
+    "adaptive_connections",
+    "batch",
+    "cache",
+    "cache_prompt",
+];
 
 /// The arm of the log that `eval` and `plan` describe.
 pub(super) fn arm(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> ArmInfo {
@@ -76,7 +88,7 @@ fn name(model: &str, passed: &[(String, String)]) -> String {
 fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(String, String)> {
     let arguments = fields(eval.get("task_args_passed").or_else(|| eval.get("task_args")));
     let generation = generation(eval, plan);
-    let given = generation.0.iter().filter(|(_, raw)| raw.get() != "null");
+    let given = generation.0.iter().filter(|(name, raw)| raw.get() != "null" && !is_knob(name));
     let mut passed: Vec<(String, String)> =
         arguments.0.iter().chain(given).map(|(name, raw)| (shown.text(name), level(name, raw, shown))).collect();
     passed.extend(eval.get("solver").map(|raw| ("solver".to_owned(), level("solver", raw, shown))));
@@ -84,14 +96,13 @@ fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
     passed
 }
 
-/// The settings of generation. Logs of 2024 have them in the plan only, with what nobody passed among them.
+/// The settings of generation. Logs of 2024 have them in the plan only.
 fn generation<'a>(eval: &Fields<'a>, plan: &Fields<'a>) -> Fields<'a> {
-    if let Some(passed) = eval.get("model_generate_config") {
-        return fields(Some(passed));
-    }
-    let mut all = fields(plan.get("config"));
-    all.0.retain(|(name, _)| !FILLED_IN.contains(&name.as_ref()));
-    all
+    fields(eval.get("model_generate_config").or_else(|| plan.get("config")))
+}
+
+fn is_knob(name: &str) -> bool {
+    KNOBS.contains(&name)
 }
 
 /// The factors that are not part of the name.
@@ -120,6 +131,9 @@ pub(super) fn settings(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) 
     let config = fields(eval.get("config"));
     let mut found: BTreeMap<String, String> =
         LIMITS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), level(key, config.get(key)?, shown)))).collect();
+    let generation = generation(eval, plan);
+    let knobs = generation.0.iter().filter(|(name, raw)| is_knob(name) && raw.get() != "null");
+    found.extend(knobs.map(|(name, raw)| (name.to_string(), level(name, raw, shown))));
     found.extend(solvers(plan, shown).map(|plan| ("plan".to_owned(), plan)));
     found.extend(sandbox(eval.get("sandbox")).map(|kind| ("sandbox".to_owned(), shown.text(&kind))));
     found.into_iter().map(|(name, level)| (name, shorten(&level, LEVEL_BYTES_MAX))).collect()
@@ -147,9 +161,11 @@ fn sandbox(raw: Option<&RawValue>) -> Option<String> {
 /// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
 fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
     let plain = text(Some(raw)).unwrap_or_else(|| Cow::Owned(compact(raw.get())));
-    let spelled = format!("{name}={plain}");
+    let level = shown.redactor.redact_value(name, &plain);
+    // In capitals any name with KEY, TOKEN, ... in it is a secret's; the text says it together with its name.
+    let spelled = format!("{name}={level}");
     let safe = shown.redactor.redact(&spelled);
-    let level = safe.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(&safe);
+    let level = safe.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(&level);
     shorten(level, shown.bytes_max).replace(char::is_control, " ")
 }
 
@@ -193,6 +209,28 @@ mod tests {
         assert!(of(&a)["plan"].starts_with("system_message > generate (") && !of(&a)["plan"].contains("kind"));
         assert_ne!(of(&a)["plan"], of(&b)["plan"]);
         assert!(!made(r#"{"model":"m","task_version":2,"config":{"epochs":3}}"#).factors.contains_key("epochs"));
+    }
+
+    #[test]
+    fn what_changes_nothing_that_is_measured_is_no_part_of_the_name() {
+        let redactor = Redactor::patterns_only();
+        let shown = Shown { redactor: &redactor, bytes_max: 2048 };
+        let knobs = r#"{"temperature":1,"max_connections":20,"adaptive_connections":{"min":1},"max_retries":3,"timeout":9,"attempt_timeout":8,
+            "stream_idle_timeout":7,"batch":true,"cache":{"expiry":"1W"},"cache_prompt":"auto"}"#;
+        let new = format!(r#"{{"model":"m","model_generate_config":{knobs}}}"#);
+        let old = format!(r#"{{"config":{knobs}}}"#);
+        let (eval, bare, plan): (Fields<'_>, Fields<'_>, Fields<'_>) =
+            (serde_json::from_str(&new).unwrap(), serde_json::from_str(r#"{"model":"m"}"#).unwrap(), serde_json::from_str(&old).unwrap());
+        for (eval, plan) in [(&eval, &Fields::default()), (&bare, &plan)] {
+            let arm = arm(eval, plan, &shown);
+            assert_eq!(arm.name, "m+temperature=1");
+            assert!(KNOBS.iter().all(|knob| !arm.factors.contains_key(*knob)), "{:?}", arm.factors);
+            let settings = settings(eval, plan, &shown);
+            assert!(KNOBS.iter().all(|knob| settings.contains_key(*knob)), "{settings:?}");
+            assert_eq!((settings["max_connections"].as_str(), settings["cache"].as_str()), ("20", r#"{"expiry":"1W"}"#));
+        }
+        // An argument of the task may be called so and is another matter.
+        assert_eq!(made(r#"{"model":"m","task_args":{"timeout":5},"model_generate_config":{"timeout":null}}"#).name, "m+timeout=5");
     }
 
     #[test]

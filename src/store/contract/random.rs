@@ -186,6 +186,14 @@ fn dump_series(store: &dyn Store, runs: &[Run], keys: &[CellKey], out: &mut Stri
             let point = RunPoint { run_id: run.run_id.clone(), created_at: run.created_at };
             writeln!(out, "streaks {grain:?} {point:?} {:?}", store.streaks(&point, grain, keys).unwrap()).unwrap();
         }
+        for run in runs {
+            let before = RunPoint { run_id: run.run_id.clone(), created_at: run.created_at };
+            for (shas, limit) in [(None, 1), (None, 9), (Some(&["abcd12".to_owned()][..]), 9)] {
+                let query = BaseQuery { keys, before: before.clone(), shas, limit };
+                let found: Vec<_> = store.bases(&query).unwrap().into_iter().map(|base| (base.run.run_id, base.shared)).collect();
+                writeln!(out, "bases {before:?} {shas:?} {limit} {found:?}").unwrap();
+            }
+        }
         let time = Timestamp::from_millis(1000);
         for pick in [Pick::Newest, Pick::NewestUpTo(time), Pick::OldestAfter(time)] {
             for (counted, statuses) in [(false, &[][..]), (true, &[]), (true, &[RunStatus::Completed, RunStatus::Failed])] {

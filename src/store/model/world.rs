@@ -146,9 +146,11 @@ fn infos(logs: &[&KeptLog], declared: &Declared) -> BTreeMap<String, EvaluationI
 
 fn attempts(logs: &[&KeptLog], declared: &Declared, several_arms: bool) -> Vec<KeptAttempt> {
     let all: Vec<(&KeptLog, &Attempt)> = logs.iter().flat_map(|log| log.attempts.iter().map(|attempt| (*log, attempt))).collect();
+    let apart: BTreeSet<String> = logs.iter().filter(|log| log.header.arms.len() > 1).map(|log| task(log)).collect();
+    let arm_apart = |log: &KeptLog, attempt: &Attempt| if apart.contains(&task(log)) { attempt.arm.clone() } else { String::new() };
     let stub = |(row, (log, attempt)): (usize, &(&KeptLog, &Attempt))| AttemptStub {
         row: row as i64,
-        task: format!("{}\n{}\n{}", task(log), attempt.evaluation, attempt.arm),
+        task: format!("{}\n{}\n{}", task(log), attempt.evaluation, arm_apart(log, attempt)),
         log_age: age(log),
         uuid: attempt.uuid.clone(),
         case: attempt.case.clone(),
@@ -210,14 +212,18 @@ fn cells_of(run_id: &str, info: &EvaluationInfo, logs: &[&KeptLog], declared: &D
     let cases: BTreeSet<&str> = attempts.iter().map(|kept| kept.row.case.as_str()).collect();
     let cases = (cases.len() as u32).max(info.dataset_cases.unwrap_or(0));
     let threshold = cell::threshold(info.threshold, cases);
-    let cell = |((case, arm), counts): ((Option<String>, String), Counts)| Cell {
-        key: CellKey { evaluation: info.id.clone(), case, arm },
-        run_id: run_id.to_owned(),
-        counts,
-        threshold,
-        several_cases: cases > 1,
-        declared: info.threshold.is_some(),
-        verdict: Verdict::judge(counts, threshold),
+    let cell = |((case, arm), counts): ((Option<String>, String), Counts)| {
+        // A case is judged by its own attempts alone.
+        let (threshold, declared) = if case.is_some() { (None, false) } else { (threshold, info.threshold.is_some()) };
+        Cell {
+            key: CellKey { evaluation: info.id.clone(), case, arm },
+            run_id: run_id.to_owned(),
+            counts,
+            threshold,
+            several_cases: cases > 1,
+            declared,
+            verdict: Verdict::judge(counts, threshold),
+        }
     };
     counts.into_iter().map(cell).collect()
 }

@@ -90,7 +90,8 @@ CREATE TABLE transcripts_m (
 );
 CREATE INDEX transcripts_by_attempt ON transcripts_m (attempt_no, first_line);
 
--- Cells at the two grains, alike but for case_no (0 at evaluation grain). flags: 1 several cases, 2 the threshold was declared.
+-- Cells at the two grains, alike but for case_no (0 at evaluation grain). flags: 1 several cases, 2 the threshold was
+-- declared; a case has no threshold.
 -- recorded, created_at and run_id are the run's, so that a series is one index: verdict first, so that "the last pass before" is one seek.
 CREATE TABLE cells_m (
     run_no INTEGER NOT NULL, eval_no INTEGER NOT NULL, case_no INTEGER NOT NULL, arm_no INTEGER NOT NULL,
@@ -99,6 +100,8 @@ CREATE TABLE cells_m (
     recorded INTEGER NOT NULL, created_at INTEGER NOT NULL, run_id TEXT NOT NULL, PRIMARY KEY (run_no, eval_no, case_no, arm_no)
 ) WITHOUT ROWID;
 CREATE INDEX cells_series ON cells_m (eval_no, case_no, arm_no, verdict, created_at, run_id) WHERE recorded = 1;
+-- The runs that counted an evaluation, by time, whatever the arm and verdict (the first three).
+CREATE INDEX cells_counted ON cells_m (eval_no, created_at, run_id, arm_no) WHERE recorded = 1 AND verdict <= 2;
 CREATE TABLE case_cells_m (
     run_no INTEGER NOT NULL, eval_no INTEGER NOT NULL, case_no INTEGER NOT NULL, arm_no INTEGER NOT NULL,
     passed INTEGER NOT NULL, failed INTEGER NOT NULL, infra INTEGER NOT NULL, unscored INTEGER NOT NULL, missing INTEGER NOT NULL,

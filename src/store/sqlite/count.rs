@@ -1,14 +1,14 @@
 //! Counts and judges the cells of one evaluation in one run.
 //!
-//! Promises: both grains are judged by one threshold; what is planned and has no record is missing, once.
+//! Promises: an evaluation is judged by its threshold, a case by its attempts alone; what is planned and has no record is missing, once.
 //! Does not: number attempts, or decide which of them count (`rebuild` does).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    names::{self, Names, Word as _},
+    names::{Names, Word as _},
     rebuild::{Attempt, Log, Place},
     runs,
 };
@@ -32,43 +32,73 @@ pub(super) fn with_declared(declared: &Declared, info: EvaluationInfo) -> Evalua
     }
 }
 
-const NEWEST_INFO: &str = "SELECT e.info FROM logs_m l JOIN log_evaluations_m e ON e.log_no = l.log_no AND e.eval_no = ?2
+const NEWEST_INFO: &str = "SELECT e.info FROM logs_m l CROSS JOIN log_evaluations_m e ON e.log_no = l.log_no AND e.eval_no = ?2
     WHERE l.run_no = ?1 ORDER BY l.created_at DESC, l.log_id DESC LIMIT 1";
 
-/// Judges the cells of an evaluation anew after its declaration changed: no attempt has, so none is read.
-pub(super) fn judge_anew(connection: &Connection, declared: &Declared, run_no: i64, eval_no: i64) -> Result<()> {
+/// The run's newest word on an evaluation, with the project's in place. From the newest log down, so that it is found at once as a rule.
+pub(super) fn newest_info(connection: &Connection, declared: &Declared, run_no: i64, eval_no: i64) -> Result<EvaluationInfo> {
     let info: String = connection.prepare_cached(NEWEST_INFO)?.query_row([run_no, eval_no], |row| row.get(0))?;
-    let info = with_declared(declared, serde_json::from_str(&info)?);
-    let sql = "UPDATE run_evaluations_m SET info = ?3 WHERE run_no = ?1 AND eval_no = ?2";
-    connection.prepare_cached(sql)?.execute(params![run_no, eval_no, serde_json::to_string(&info)?])?;
-    let sql = "SELECT count(DISTINCT case_no) FROM case_cells_m WHERE run_no = ?1 AND eval_no = ?2";
-    let distinct: i64 = connection.prepare_cached(sql)?.query_row([run_no, eval_no], |row| row.get(0))?;
-    let cases = names::small(distinct).max(info.dataset_cases.unwrap_or(0));
-    let threshold = cell::threshold(info.threshold, cases);
-    let flags = flags(&info, cases);
-    for table in ["cells_m", "case_cells_m"] {
-        let sql =
-            format!("SELECT case_no, arm_no, passed, failed, infra, unscored, missing FROM {table} WHERE run_no = ?1 AND eval_no = ?2");
-        let cells: Vec<(i64, i64, Counts)> = {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement
-                .query_and_then([run_no, eval_no], |row| -> Result<_> { Ok((row.get(0)?, row.get(1)?, runs::counts(row, 2)?)) })?;
-            rows.collect::<Result<_>>()?
-        };
-        let sql = format!(
-            "UPDATE {table} SET threshold = ?5, flags = ?6, verdict = ?7 WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4"
-        );
-        for (case_no, arm_no, counts) in cells {
-            let verdict = Verdict::judge(counts, threshold).code();
-            connection.prepare_cached(&sql)?.execute(params![run_no, eval_no, case_no, arm_no, threshold, flags, verdict])?;
-        }
-    }
+    Ok(with_declared(declared, serde_json::from_str(&info)?))
+}
+
+/// Writes what a run says of an evaluation.
+pub(super) fn put_info(connection: &Connection, run_no: i64, eval_no: i64, info: &EvaluationInfo) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute(params![run_no, eval_no, serde_json::to_string(info)?])?;
     Ok(())
 }
 
-/// 1: several cases. 2: the threshold was declared.
-fn flags(info: &EvaluationInfo, cases: u32) -> i64 {
-    i64::from(cases > 1) + 2 * i64::from(info.threshold.is_some())
+/// Judges an evaluation anew after its declaration changed: no attempt has, and no case is judged by what is declared.
+pub(super) fn judge_anew(connection: &Connection, declared: &Declared, run_no: i64, eval_no: i64) -> Result<()> {
+    let info = newest_info(connection, declared, run_no, eval_no)?;
+    put_info(connection, run_no, eval_no, &info)?;
+    let cases = some_cases(connection, run_no, eval_no)?;
+    Judge::new(&info, cases.len()).evaluation(connection, run_no, eval_no)
+}
+
+/// The first two of the evaluation's cases in the run, which is all that a verdict needs to know of how many there are.
+fn some_cases(connection: &Connection, run_no: i64, eval_no: i64) -> Result<BTreeSet<i64>> {
+    let sql = "SELECT DISTINCT case_no FROM case_cells_m WHERE run_no = ?1 AND eval_no = ?2 ORDER BY case_no LIMIT 2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([run_no, eval_no], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What judges the cells of an evaluation in a run.
+struct Judge {
+    threshold: Option<f64>,
+    several: bool,
+    declared: bool,
+}
+
+impl Judge {
+    fn new(info: &EvaluationInfo, cases: usize) -> Self {
+        let cases = u32::try_from(cases).unwrap_or(u32::MAX).max(info.dataset_cases.unwrap_or(0));
+        Self { threshold: cell::threshold(info.threshold, cases), several: cases > 1, declared: info.threshold.is_some() }
+    }
+
+    /// The threshold, and the flags (1: several cases, 2: the threshold was declared), of a cell. A case is judged by its attempts alone.
+    fn of(&self, table: &str) -> (Option<f64>, i64) {
+        let several = i64::from(self.several);
+        if table == CASES { (None, several) } else { (self.threshold, several + 2 * i64::from(self.declared)) }
+    }
+
+    /// Judges the cells at evaluation grain anew.
+    fn evaluation(&self, connection: &Connection, run_no: i64, eval_no: i64) -> Result<()> {
+        let sql = "SELECT arm_no, passed, failed, infra, unscored, missing FROM cells_m WHERE run_no = ?1 AND eval_no = ?2";
+        let cells: Vec<(i64, Counts)> = {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_and_then([run_no, eval_no], |row| -> Result<_> { Ok((row.get(0)?, runs::counts(row, 1)?)) })?;
+            rows.collect::<Result<_>>()?
+        };
+        let (threshold, flags) = self.of(EVALUATIONS);
+        let sql = "UPDATE cells_m SET threshold = ?4, flags = ?5, verdict = ?6 WHERE run_no = ?1 AND eval_no = ?2 AND case_no = 0 AND arm_no = ?3";
+        for (arm_no, counts) in cells {
+            let verdict = Verdict::judge(counts, threshold).code();
+            connection.prepare_cached(sql)?.execute(params![run_no, eval_no, arm_no, threshold, flags, verdict])?;
+        }
+        Ok(())
+    }
 }
 
 /// Planned attempts without a record, by arm, from the last log of each task.
@@ -116,10 +146,32 @@ fn candidates(connection: &Connection, log_no: i64, recorded: &BTreeMap<i64, u32
     Ok(named.into_values().collect())
 }
 
-const INSERT_CELL: &str =
-    "(run_no, eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict, recorded,
+const EVALUATIONS: &str = "cells_m";
+const CASES: &str = "case_cells_m";
+const PUT_CELL: &str = "(run_no, eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict, recorded,
     created_at, run_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
+/// Counts by table, case and arm.
+type Tally = BTreeMap<(&'static str, i64, i64), Counts>;
+
+fn tally(attempts: &[Attempt], missing: &BTreeMap<i64, u32>) -> Tally {
+    let mut tally = Tally::new();
+    for attempt in attempts {
+        tally.entry((CASES, attempt.case_no, attempt.arm_no)).or_default().add(attempt.outcome);
+        tally.entry((EVALUATIONS, 0, attempt.arm_no)).or_default().add(attempt.outcome);
+    }
+    for (arm_no, count) in missing.iter().filter(|(_, count)| **count > 0) {
+        let counts = tally.entry((EVALUATIONS, 0, *arm_no)).or_default();
+        counts.missing = counts.missing.saturating_add(*count);
+    }
+    tally
+}
+
+fn cases_of(tally: &Tally) -> BTreeSet<i64> {
+    tally.keys().filter(|(table, ..)| *table == CASES).map(|(_, case_no, _)| *case_no).collect()
+}
+
+/// Writes the cells of an evaluation that has none in the run.
 pub(super) fn cells(
     connection: &Connection,
     place: &Place,
@@ -128,42 +180,70 @@ pub(super) fn cells(
     attempts: &[Attempt],
     missing: &BTreeMap<i64, u32>,
 ) -> Result<()> {
-    let mut by_case: BTreeMap<(i64, i64), Counts> = BTreeMap::new();
-    let mut by_arm: BTreeMap<i64, Counts> = BTreeMap::new();
-    for attempt in attempts {
-        by_case.entry((attempt.case_no, attempt.arm_no)).or_default().add(attempt.outcome);
-        by_arm.entry(attempt.arm_no).or_default().add(attempt.outcome);
+    let tally = tally(attempts, missing);
+    let judge = Judge::new(info, cases_of(&tally).len());
+    tally.into_iter().try_for_each(|(at, counts)| put(connection, place, eval_no, &judge, at, counts))
+}
+
+/// Adds to the cells of an evaluation; what was added in all.
+pub(super) fn add(
+    connection: &Connection,
+    place: &Place,
+    eval_no: i64,
+    info: &EvaluationInfo,
+    attempts: &[Attempt],
+    missing: &BTreeMap<i64, u32>,
+) -> Result<Counts> {
+    let tally = tally(attempts, missing);
+    let held = some_cases(connection, place.run_no, eval_no)?;
+    let judge = Judge::new(info, held.union(&cases_of(&tally)).count());
+    let (_, flags) = judge.of(CASES);
+    let sql = "SELECT flags <> ?3 FROM case_cells_m WHERE run_no = ?1 AND eval_no = ?2 LIMIT 1";
+    if connection.prepare_cached(sql)?.query_row([place.run_no, eval_no, flags], |row| row.get(0)).optional()?.unwrap_or(false) {
+        // The second case has come: once in an evaluation's life.
+        let sql = "UPDATE case_cells_m SET flags = ?3 WHERE run_no = ?1 AND eval_no = ?2";
+        connection.prepare_cached(sql)?.execute([place.run_no, eval_no, flags])?;
     }
-    for (arm_no, count) in missing.iter().filter(|(_, count)| **count > 0) {
-        let counts = by_arm.entry(*arm_no).or_default();
-        counts.missing = counts.missing.saturating_add(*count);
+    let mut added = Counts::default();
+    for (at, counts) in tally {
+        added = if at.0 == EVALUATIONS { added.plus(counts) } else { added };
+        let counts = held_counts(connection, place, eval_no, at)?.plus(counts);
+        put(connection, place, eval_no, &judge, at, counts)?;
     }
-    let distinct = by_case.keys().map(|(case_no, _)| case_no).collect::<BTreeSet<_>>().len();
-    let cases = u32::try_from(distinct).unwrap_or(u32::MAX).max(info.dataset_cases.unwrap_or(0));
-    let threshold = cell::threshold(info.threshold, cases);
-    let flags = flags(info, cases);
-    let evaluation_cells = by_arm.into_iter().map(|(arm_no, counts)| ("cells_m", 0, arm_no, counts));
-    let case_cells = by_case.into_iter().map(|((case_no, arm_no), counts)| ("case_cells_m", case_no, arm_no, counts));
-    for (table, case_no, arm_no, counts) in evaluation_cells.chain(case_cells) {
-        let Counts { passed, failed, infra, unscored, missing } = counts;
-        let verdict = Verdict::judge(counts, threshold).code();
-        connection.prepare_cached(&format!("INSERT INTO {table} {INSERT_CELL}"))?.execute(params![
-            place.run_no,
-            eval_no,
-            case_no,
-            arm_no,
-            passed,
-            failed,
-            infra,
-            unscored,
-            missing,
-            threshold,
-            flags,
-            verdict,
-            place.recorded,
-            place.created_at,
-            place.run_id
-        ])?;
-    }
+    judge.evaluation(connection, place.run_no, eval_no)?;
+    Ok(added)
+}
+
+fn held_counts(connection: &Connection, place: &Place, eval_no: i64, at: (&str, i64, i64)) -> Result<Counts> {
+    let (table, case_no, arm_no) = at;
+    let sql = format!(
+        "SELECT passed, failed, infra, unscored, missing FROM {table} WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query_and_then([place.run_no, eval_no, case_no, arm_no], |row| runs::counts(row, 0))?;
+    Ok(rows.next().transpose()?.unwrap_or_default())
+}
+
+fn put(connection: &Connection, place: &Place, eval_no: i64, judge: &Judge, at: (&str, i64, i64), counts: Counts) -> Result<()> {
+    let (table, case_no, arm_no) = at;
+    let (threshold, flags) = judge.of(table);
+    let Counts { passed, failed, infra, unscored, missing } = counts;
+    connection.prepare_cached(&format!("INSERT OR REPLACE INTO {table} {PUT_CELL}"))?.execute(params![
+        place.run_no,
+        eval_no,
+        case_no,
+        arm_no,
+        passed,
+        failed,
+        infra,
+        unscored,
+        missing,
+        threshold,
+        flags,
+        Verdict::judge(counts, threshold).code(),
+        place.recorded,
+        place.created_at,
+        place.run_id
+    ])?;
     Ok(())
 }

@@ -50,11 +50,10 @@ pub(super) struct Place {
     pub several_arms: bool,
 }
 
-const LOGS: &str =
-    "SELECT log_no, log_id, run_key, pinned, task_id, created_at, status, kind, started_at, completed_at, git, round, ancestors_no
-    FROM logs_m WHERE run_no = ?1 ORDER BY created_at, log_id";
+/// What [`log`] is read from.
+pub(super) const LOG: &str = "SELECT log_no, log_id, run_key, pinned, task_id, created_at, status, kind, started_at, completed_at, git, round, ancestors_no FROM logs_m";
 
-fn log(row: &Row<'_>) -> Result<Log> {
+pub(super) fn log(row: &Row<'_>) -> Result<Log> {
     let stub = LogStub {
         log_id: row.get(1)?,
         run_key: row.get(2)?,
@@ -78,7 +77,8 @@ fn log(row: &Row<'_>) -> Result<Log> {
 
 /// Rebuilds the run; `evaluations` are those whose cells are touched.
 pub(super) fn run(connection: &Connection, declared: &Declared, run_no: i64, mut evaluations: BTreeSet<i64>) -> Result<()> {
-    let logs: Vec<Log> = connection.prepare_cached(LOGS)?.query_and_then([run_no], log)?.collect::<Result<_>>()?;
+    let sql = format!("{LOG} WHERE run_no = ?1 ORDER BY created_at, log_id");
+    let logs: Vec<Log> = connection.prepare_cached(&sql)?.query_and_then([run_no], log)?.collect::<Result<_>>()?;
     let Some(first) = logs.first() else { return forget(connection, run_no) };
     let arms = arms(connection, declared, run_no)?;
     let place = head(connection, run_no, &logs, first, arms, &mut evaluations)?;
@@ -98,7 +98,9 @@ fn forget(connection: &Connection, run_no: i64) -> Result<()> {
     Ok(())
 }
 
-const NEWEST_ARM: &str = "SELECT la.info FROM logs_m l JOIN log_arms_m la ON la.log_no = l.log_no JOIN arms_m a ON a.arm_no = la.arm_no
+/// From the newest log down, so that it is found at once as a rule.
+const NEWEST_ARM: &str =
+    "SELECT la.info FROM logs_m l CROSS JOIN log_arms_m la ON la.log_no = l.log_no CROSS JOIN arms_m a ON a.arm_no = la.arm_no
     WHERE l.run_no = ?1 AND a.effective_no = ?2 ORDER BY l.created_at DESC, l.log_id DESC, a.name DESC LIMIT 1";
 
 /// Writes the run's arms, each as its newest log has it; how many there are.
@@ -112,16 +114,20 @@ fn arms(connection: &Connection, declared: &Declared, run_no: i64) -> Result<i64
         rows.collect::<rusqlite::Result<_>>()?
     };
     connection.prepare_cached("DELETE FROM run_arms_m WHERE run_no = ?1")?.execute([run_no])?;
-    let mut names = Names::arms(connection);
-    for arm_no in &numbers {
-        let info: String = connection.prepare_cached(NEWEST_ARM)?.query_row([run_no, *arm_no], |row| row.get(0))?;
-        let info: ArmInfo = serde_json::from_str(&info)?;
-        let role = declared.role(&info.name).or_else(|| names.get(*arm_no).ok().and_then(|name| declared.role(name)));
-        let role = role.map(|role| role.word().to_owned()).or(info.role);
-        let mut statement = connection.prepare_cached("INSERT INTO run_arms_m (run_no, arm_no, role, factors) VALUES (?1, ?2, ?3, ?4)")?;
-        statement.execute(params![run_no, arm_no, role, serde_json::to_string(&info.factors)?])?;
-    }
+    numbers.iter().try_for_each(|arm_no| put_arm(connection, declared, run_no, *arm_no))?;
     Ok(i64::try_from(numbers.len()).unwrap_or(i64::MAX))
+}
+
+/// Writes one of the run's arms as its newest log has it.
+pub(super) fn put_arm(connection: &Connection, declared: &Declared, run_no: i64, arm_no: i64) -> Result<()> {
+    let info: String = connection.prepare_cached(NEWEST_ARM)?.query_row([run_no, arm_no], |row| row.get(0))?;
+    let info: ArmInfo = serde_json::from_str(&info)?;
+    let mut names = Names::arms(connection);
+    let role = declared.role(&info.name).or_else(|| names.get(arm_no).ok().and_then(|name| declared.role(name)));
+    let role = role.map(|role| role.word().to_owned()).or(info.role);
+    let sql = "INSERT OR REPLACE INTO run_arms_m (run_no, arm_no, role, factors) VALUES (?1, ?2, ?3, ?4)";
+    connection.prepare_cached(sql)?.execute(params![run_no, arm_no, role, serde_json::to_string(&info.factors)?])?;
+    Ok(())
 }
 
 const HEAD: &str =
@@ -172,36 +178,58 @@ fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i
     Ok(place)
 }
 
+/// Evaluations of the run whose keys can repeat those of the one with this id.
+pub(super) fn namesakes(connection: &Connection, run_no: i64, id: &str) -> Result<Vec<(i64, String)>> {
+    let sql = "SELECT e.eval_no, e.id FROM evaluations_m e JOIN run_evaluations_m r ON r.run_no = ?1 AND r.eval_no = e.eval_no
+               WHERE e.id > ?2 || '/' AND e.id < ?2 || '0'";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(params![run_no, id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// The evaluations by id, with those whose keys can repeat a touched one's (`a/b` without a case, after `a` with case `b`).
 fn with_namesakes(connection: &Connection, run_no: i64, evaluations: BTreeSet<i64>) -> Result<Vec<i64>> {
     let mut names = Names::evaluations(connection);
     let mut out = BTreeMap::new();
-    let sql = "SELECT e.eval_no, e.id FROM evaluations_m e JOIN run_evaluations_m r ON r.run_no = ?1 AND r.eval_no = e.eval_no
-               WHERE e.id > ?2 || '/' AND e.id < ?2 || '0'";
     for eval_no in evaluations {
         let id = names.get(eval_no)?.to_owned();
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![run_no, id])?;
-        while let Some(row) = rows.next()? {
-            out.insert(row.get::<_, String>(1)?, row.get(0)?);
-        }
+        out.extend(namesakes(connection, run_no, &id)?.into_iter().map(|(eval_no, id)| (id, eval_no)));
         out.insert(id, eval_no);
     }
     Ok(out.into_values().collect())
 }
 
+#[derive(Clone)]
 pub(super) struct Attempt {
     pub stub: AttemptStub,
     pub log_no: i64,
     pub case_no: i64,
     pub arm_no: i64,
+    pub raw_arm_no: i64,
     pub outcome: Outcome,
     pub n: Option<u32>,
     pub key: Option<String>,
 }
 
-const ATTEMPTS: &str = "SELECT a.attempt_no, a.log_no, a.case_no, c.id, a.arm_no, a.raw_arm_no, a.outcome, a.n, a.key, a.epoch, a.uuid
-    FROM attempts_m a JOIN cases_m c ON c.case_no = a.case_no WHERE a.run_no = ?1 AND a.eval_no = ?2";
+impl Attempt {
+    pub(super) const fn group(&self) -> (i64, i64) {
+        (self.case_no, self.arm_no)
+    }
+
+    /// By case and arm, then as they are numbered.
+    pub(super) fn order(&self, other: &Self) -> std::cmp::Ordering {
+        let place = |attempt: &Self| (attempt.case_no, attempt.arm_no, attempt.stub.epoch);
+        place(self)
+            .cmp(&place(other))
+            .then_with(|| self.stub.log_age.cmp(&other.stub.log_age))
+            .then_with(|| self.stub.row.cmp(&other.stub.row))
+    }
+}
+
+/// What [`attempt`] is read from.
+pub(super) const ATTEMPT: &str =
+    "SELECT a.attempt_no, a.log_no, a.case_no, c.id, a.arm_no, a.raw_arm_no, a.outcome, a.n, a.key, a.epoch, a.uuid
+    FROM attempts_m a CROSS JOIN cases_m c ON c.case_no = a.case_no";
 
 fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs: &[Log], eval_no: i64) -> Result<()> {
     let infos = infos(connection, logs, eval_no)?;
@@ -211,10 +239,11 @@ fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs:
     }
     let Some((_, newest)) = infos.last() else { return Ok(()) };
     let info = count::with_declared(declared, newest.clone());
-    let mut statement = connection.prepare_cached("INSERT INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)")?;
-    statement.execute(params![place.run_no, eval_no, serde_json::to_string(&info)?])?;
+    count::put_info(connection, place.run_no, eval_no, &info)?;
     let mut attempts = counting(connection, place, logs, eval_no)?;
-    keys(connection, place, eval_no, &info.id, &mut attempts)?;
+    for group in attempts.chunk_by_mut(|a, b| a.group() == b.group()) {
+        keys(connection, place, eval_no, &info.id, group, 1)?;
+    }
     let missing = count::missing(connection, logs, &infos, &attempts)?;
     count::cells(connection, place, eval_no, &info, &attempts, &missing)
 }
@@ -235,7 +264,7 @@ fn infos<'a>(connection: &Connection, logs: &'a [Log], eval_no: i64) -> Result<V
 fn counting(connection: &Connection, place: &Place, logs: &[Log], eval_no: i64) -> Result<Vec<Attempt>> {
     let by_no: BTreeMap<i64, &Log> = logs.iter().map(|log| (log.log_no, log)).collect();
     let mut attempts = Vec::new();
-    let mut statement = connection.prepare_cached(ATTEMPTS)?;
+    let mut statement = connection.prepare_cached(&format!("{ATTEMPT} WHERE a.run_no = ?1 AND a.eval_no = ?2"))?;
     let mut rows = statement.query([place.run_no, eval_no])?;
     while let Some(row) = rows.next()? {
         if let Some(log) = by_no.get(&row.get(1)?) {
@@ -245,6 +274,7 @@ fn counting(connection: &Connection, place: &Place, logs: &[Log], eval_no: i64) 
     let tasks: BTreeSet<&str> = logs.iter().map(Log::task).collect();
     // Without a retry nothing can be superseded, which is the usual case and spares a copy of every id.
     if tasks.len() < logs.len() {
+        keep_arms_apart(connection, place.run_no, &by_no, &mut attempts)?;
         let stubs: Vec<AttemptStub> = attempts.iter().map(|attempt| attempt.stub.clone()).collect();
         let gone = grouping::superseded(&stubs);
         let (lost, kept): (Vec<_>, Vec<_>) = attempts.into_iter().partition(|attempt| gone.binary_search(&attempt.stub.row).is_ok());
@@ -253,19 +283,32 @@ fn counting(connection: &Connection, place: &Place, logs: &[Log], eval_no: i64) 
         }
         attempts = kept;
     }
-    attempts.sort_by(|a, b| {
-        let order = |attempt: &Attempt| (attempt.case_no, attempt.arm_no, attempt.stub.epoch);
-        order(a).cmp(&order(b)).then_with(|| a.stub.log_age.cmp(&b.stub.log_age)).then_with(|| a.stub.row.cmp(&b.stub.row))
-    });
+    attempts.sort_by(Attempt::order);
     Ok(attempts)
 }
 
-fn attempt(row: &Row<'_>, log: &Log) -> Result<Attempt> {
-    let raw_arm: i64 = row.get(5)?;
+/// A retry replaces what its task tried, whatever its arm is called now: a log of one arm is told from another by its task. Where a log of the
+/// task has several arms, they try the same case side by side without replacing each other.
+fn keep_arms_apart(connection: &Connection, run_no: i64, logs: &BTreeMap<i64, &Log>, attempts: &mut [Attempt]) -> Result<()> {
+    let sql = "SELECT l.log_no FROM logs_m l CROSS JOIN log_arms_m la ON la.log_no = l.log_no WHERE l.run_no = ?1
+               GROUP BY l.log_no HAVING count(*) > 1";
+    let several: Vec<i64> = {
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map([run_no], |row| row.get(0))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let tasks: BTreeSet<&str> = several.iter().filter_map(|log_no| logs.get(log_no)).map(|log| log.task()).collect();
+    for attempt in attempts.iter_mut().filter(|attempt| tasks.contains(attempt.stub.task.as_str())) {
+        attempt.stub.task = format!("{} {}", attempt.raw_arm_no, attempt.stub.task);
+    }
+    Ok(())
+}
+
+/// An attempt of `log`.
+pub(super) fn attempt(row: &Row<'_>, log: &Log) -> Result<Attempt> {
     let stub = AttemptStub {
         row: row.get(0)?,
-        // Two arms of one log try the same case without replacing each other.
-        task: format!("{raw_arm} {}", log.task()),
+        task: log.task().to_owned(),
         log_age: (log.stub.created_at, log.stub.log_id.clone()),
         uuid: row.get(10)?,
         case: row.get(3)?,
@@ -276,6 +319,7 @@ fn attempt(row: &Row<'_>, log: &Log) -> Result<Attempt> {
         log_no: log.log_no,
         case_no: row.get(2)?,
         arm_no: row.get(4)?,
+        raw_arm_no: row.get(5)?,
         outcome: Outcome::from_code(row.get(6)?)?,
         n: row.get(7)?,
         key: row.get(8)?,
@@ -284,15 +328,10 @@ fn attempt(row: &Row<'_>, log: &Log) -> Result<Attempt> {
 
 const KEY_TAKEN: &str = "SELECT 1 FROM attempts_m WHERE run_no = ?1 AND key = ?2 AND eval_no <> ?3";
 
-/// Numbers the attempts of each case and arm, and gives each its key.
-fn keys(connection: &Connection, place: &Place, eval_no: i64, id: &str, attempts: &mut [Attempt]) -> Result<()> {
+/// Numbers the attempts of one case and arm from `first`, and gives each its key.
+pub(super) fn keys(connection: &Connection, place: &Place, eval_no: i64, id: &str, group: &mut [Attempt], first: u32) -> Result<()> {
     let mut names = Names::arms(connection);
-    let mut last = None;
-    let mut n = 0;
-    for attempt in attempts {
-        let of = (attempt.case_no, attempt.arm_no);
-        n = if last == Some(of) { n + 1 } else { 1 };
-        last = Some(of);
+    for (n, attempt) in (first..).zip(group) {
         let arm = if place.several_arms { Some(names.get(attempt.arm_no)?) } else { None };
         let mut key = key::attempt_key(id, &attempt.stub.case, arm, n);
         if attempt.stub.case.is_empty() && id.contains('/') {
@@ -303,11 +342,8 @@ fn keys(connection: &Connection, place: &Place, eval_no: i64, id: &str, attempts
             key = both.pop().unwrap_or_default();
         }
         if attempt.n != Some(n) || attempt.key.as_ref() != Some(&key) {
-            connection.prepare_cached("UPDATE attempts_m SET n = ?2, key = ?3 WHERE attempt_no = ?1")?.execute(params![
-                attempt.stub.row,
-                n,
-                key
-            ])?;
+            let sql = "UPDATE attempts_m SET n = ?2, key = ?3 WHERE attempt_no = ?1";
+            connection.prepare_cached(sql)?.execute(params![attempt.stub.row, n, key])?;
         }
         attempt.n = Some(n);
         attempt.key = Some(key);

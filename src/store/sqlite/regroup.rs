@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a change has touched.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Touched {
     runs: BTreeSet<i64>,
     cells: BTreeSet<(i64, i64)>,

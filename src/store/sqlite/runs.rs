@@ -81,6 +81,26 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<(Vec<Run
     Ok((rows.collect::<Result<_>>()?, names::natural(total)))
 }
 
+/// The run with this number.
+pub(super) fn numbered(connection: &Connection, run_no: i64) -> Result<Option<Run>> {
+    let mut statement = connection.prepare_cached(&format!("{RUN} WHERE run_no = ?1"))?;
+    statement.query_and_then([run_no], run)?.next().transpose()
+}
+
+/// The recorded runs whose commit is one of `shas`, with their places in time.
+pub(super) fn of_commits(connection: &Connection, shas: &[String]) -> Result<BTreeMap<i64, (i64, String)>> {
+    let sql = "SELECT run_no, created_at, run_id FROM runs_m WHERE sha_key = ?1 AND kind = 0";
+    let mut out = BTreeMap::new();
+    for sha in same_commits(connection, shas)? {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([sha])?;
+        while let Some(row) = rows.next()? {
+            out.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
+        }
+    }
+    Ok(out)
+}
+
 /// The stored shas that name the same commit as one of `shas` (`reference::same_commit`, for many at once).
 fn same_commits(connection: &Connection, shas: &[String]) -> Result<Vec<String>> {
     let mut given: Vec<String> = shas.iter().filter(|sha| sha.len() >= 4).map(|sha| sha.to_ascii_lowercase()).collect();

@@ -1,7 +1,7 @@
 //! Follows a series (one evaluation by one arm, or one case of it) over the recorded runs.
 //!
 //! Promises: a fixed number of index seeks per series, however many runs are stored.
-//! Does not: look at scratch runs, but for the cell of the run that `streaks` is asked about.
+//! Does not: look at scratch runs, or tell how a series came to be so (`streaks` does).
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,10 @@ use crate::{
         cell::{CellKey, Grain, Verdict},
         time::Timestamp,
     },
-    store::{Pick, Point, PointQuery, Result, RunPoint, Streak},
+    store::{Pick, Point, PointQuery, Result, RunPoint},
 };
 
 const COUNTED: [Verdict; 3] = [Verdict::Pass, Verdict::Fail, Verdict::Mixed];
-const NOT_PASSED: [Verdict; 2] = [Verdict::Fail, Verdict::Mixed];
 /// Sorts after every run id, so that "after this instant" is a place in the order too.
 const AFTER_ALL: &str = "\u{10ffff}\u{10ffff}";
 
@@ -37,7 +36,6 @@ type At<'a> = (i64, &'a str);
 
 struct Found {
     run_no: i64,
-    verdict: Verdict,
     run: RunPoint,
 }
 
@@ -94,7 +92,7 @@ impl Seek<'_> {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let found = statement.query_row(params![eval_no, case_no, arm_no, verdict.code(), at, id, self.statuses], |row| {
             let run = RunPoint { created_at: Timestamp::from_millis(row.get(1)?), run_id: row.get(2)? };
-            Ok(Found { run_no: row.get(0)?, verdict, run })
+            Ok(Found { run_no: row.get(0)?, run })
         });
         Ok(found.optional()?)
     }
@@ -170,52 +168,4 @@ fn all(connection: &Connection, part: &str) -> Result<Vec<Series>> {
         }
     }
     Ok(out)
-}
-
-pub(super) fn streaks(connection: &Connection, run: &RunPoint, grain: Grain, keys: &[CellKey]) -> Result<Vec<Streak>> {
-    let run_no = names::run_no(connection, &run.run_id)?;
-    keys.iter()
-        .map(|key| match series(connection, grain, key)? {
-            Some(series) => streak(&Seek { connection, series, statuses: 0 }, run, run_no),
-            None => Ok(Streak::default()),
-        })
-        .collect()
-}
-
-fn streak(seek: &Seek<'_>, run: &RunPoint, run_no: Option<i64>) -> Result<Streak> {
-    let here = (run.created_at.millis(), run.run_id.as_str());
-    let before = |found: &Found| found.at() < here;
-    let last_pass = seek.last(&[Verdict::Pass], here)?;
-    let start = last_pass.as_ref().map_or((i64::MIN, ""), Found::at);
-    let failing_since = seek.first(&NOT_PASSED, start)?.filter(before);
-    let failed_before = seek.last(&NOT_PASSED, here)?.is_some();
-    let verdict_since = match run_no {
-        Some(run_no) => verdict_since(seek, run, run_no)?,
-        None => None,
-    };
-    Ok(Streak {
-        previous: seek.last(&COUNTED, here)?.map(|found| (found.verdict, found.run)),
-        last_pass: last_pass.map(|found| found.run),
-        failing_since: failing_since.map(|found| found.run),
-        failed_before,
-        verdict_since,
-    })
-}
-
-/// The first run of the row of cells that have the given run's verdict; that run itself where its cell is not counted.
-fn verdict_since(seek: &Seek<'_>, run: &RunPoint, run_no: i64) -> Result<Option<RunPoint>> {
-    let Series { grain, eval_no, case_no, arm_no } = seek.series;
-    let sql = format!("SELECT verdict FROM {} WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4", cells::table(grain));
-    let mut statement = seek.connection.prepare_cached(&sql)?;
-    let own: Option<i64> = statement.query_row([run_no, eval_no, case_no, arm_no], |row| row.get(0)).optional()?;
-    let Some(own) = own.map(Verdict::from_code).transpose()? else { return Ok(None) };
-    if !own.counted() {
-        return Ok(Some(run.clone()));
-    }
-    let here = (run.created_at.millis(), run.run_id.as_str());
-    let others: Vec<Verdict> = COUNTED.into_iter().filter(|verdict| *verdict != own).collect();
-    let other = seek.last(&others, here)?;
-    let start = other.as_ref().map_or((i64::MIN, ""), Found::at);
-    let first = seek.first(&[own], start)?.filter(|found| found.at() < here);
-    Ok(Some(first.map_or_else(|| run.clone(), |found| found.run)))
 }

@@ -6,6 +6,7 @@
 use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 
 use super::{
+    append,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
     record,
     regroup::{self, Touched},
@@ -40,6 +41,7 @@ fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Appli
     let file = change.file.clone();
     let log_id = change.header.log_id.clone();
     release(transaction, held.as_ref(), Some(&log_id), &mut touched)?;
+    let replaced = !touched.is_empty();
     let rival = rival(transaction, &log_id, &file.path)?;
     let mut savepoint = transaction.savepoint()?;
     let kept = record::log(&savepoint, &declared, change, rival.is_none().then_some(&mut touched))?;
@@ -61,8 +63,13 @@ fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Appli
             beat(&savepoint, rival.as_ref(), &log_id, &copy, kept.log_no, &mut touched)?;
             savepoint.commit()?;
             stamp(transaction, &file, LOG, &log_id, Some((&log_id, &copy)))?;
-            touched.log(transaction, kept.log_no)?;
-            regroup::settle(transaction, &declared, touched)?;
+            let mut own = Touched::default();
+            own.log(transaction, kept.log_no)?;
+            let alone = rival.is_none() && !replaced && touched == own;
+            if !(alone && append::log(transaction, &declared, kept.log_no)?) {
+                touched.log(transaction, kept.log_no)?;
+                regroup::settle(transaction, &declared, touched)?;
+            }
             applied.run_id = regroup::run_of(transaction, kept.log_no)?;
         }
     }

@@ -246,7 +246,7 @@ impl Series {
         let counts = self.cells.iter().flatten().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
         Row {
             drift: drift(&self.cells),
-            outcomes: self.cells.iter().map(|cell| cell.as_ref().map(outcome)).collect(),
+            outcomes: self.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.verdict)).collect(),
             rates: self.cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.counts.rate()).map(Rate::shown)).collect(),
             pass: counts.passed,
             counted: counts.counted(),
@@ -257,11 +257,6 @@ impl Series {
             arm: self.split.then_some(self.key.arm),
         }
     }
-}
-
-/// At case grain the word is about the case's attempts alone, whatever threshold judges its evaluation (decision 57).
-fn outcome(cell: &Cell) -> Verdict {
-    if cell.key.case.is_some() { Verdict::judge(cell.counts, None) } else { cell.verdict }
 }
 
 fn rows(cells: Vec<Cell>, runs: &[String], by: Grain) -> Vec<Series> {
@@ -329,7 +324,7 @@ fn last(point: Point) -> Last {
     Last {
         run_id: point.run.run_id,
         created_at: point.run.created_at,
-        outcome: outcome(&point.cell),
+        outcome: point.cell.verdict,
         rate: point.cell.counts.rate().map(Rate::shown),
     }
 }

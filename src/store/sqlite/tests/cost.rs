@@ -73,8 +73,14 @@ fn costs(store: &Sqlite, runs: i64) -> Vec<(&'static str, u64)> {
             "points of keys",
             steps(store, |connection| series::points(connection, &PointQuery { keys: Some(&at_evaluation), ..points.clone() })),
         ),
-        ("streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Evaluation, &at_evaluation))),
-        ("case streaks", steps(store, |connection| series::streaks(connection, &point, Grain::Case, &at_case))),
+        ("streaks", steps(store, |connection| streaks::read(connection, &point, Grain::Evaluation, &at_evaluation))),
+        (
+            "bases",
+            steps(store, |connection| {
+                bases::read(connection, &BaseQuery { keys: &at_evaluation, before: point.clone(), shas: None, limit: 4 })
+            }),
+        ),
+        ("case streaks", steps(store, |connection| streaks::read(connection, &point, Grain::Case, &at_case))),
         (
             "attempts",
             steps(store, |connection| attempts::read(connection, &run, &AttemptQuery { checks: true, ..AttemptQuery::default() })),
@@ -99,6 +105,34 @@ fn a_read_costs_what_it_shows() {
     }
 }
 
+/// Steps of the one write that `write` makes.
+fn write_steps(store: &Sqlite, write: impl FnOnce()) -> u64 {
+    let counted = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&counted);
+    let counter = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, Some(counter)).unwrap();
+    write();
+    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, None::<fn() -> bool>).unwrap();
+    counted.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_log_costs_the_same_however_many_its_run_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&dir.path().join("history.db"), &Caller::local().local_scope(), &Options::default()).unwrap();
+    let cost = |at: i64| {
+        let attempts = [attempt("same", Outcome::Pass), attempt(&format!("own {at}"), Outcome::Fail)];
+        let log = log(&format!("{at:04}"), at).run("R").task(&format!("t{at}")).with(attempts);
+        write_steps(&store, || drop(log.put(&store).unwrap()))
+    };
+    let costs: Vec<u64> = (0..120).map(cost).collect();
+    let (few, many) = (costs[8], costs[119]);
+    assert!(few > 0 && many * 10 < few * 12, "{few} steps grew to {many}");
+}
+
 #[test]
 fn statements_are_planned_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +149,7 @@ fn statements_are_planned_once() {
     let key = |number: i64| CellKey { evaluation: format!("e{number}"), case: Some("1".into()), arm: "m".into() };
     let look = |at: i64| {
         let point = RunPoint { run_id: format!("R{at:04}"), created_at: Timestamp::from_millis(at * 1000) };
-        series::streaks(&connection, &point, Grain::Case, &[key(at % 6), key(1)]).unwrap();
+        streaks::read(&connection, &point, Grain::Case, &[key(at % 6), key(1)]).unwrap();
         let pick = Pick::NewestUpTo(point.created_at);
         let query = PointQuery { evaluation_contains: None, keys: None, grain: Grain::Evaluation, counted: true, statuses: &[], pick };
         series::points(&connection, &query).unwrap();
