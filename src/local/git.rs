@@ -41,7 +41,7 @@ pub struct Ancestry {
     program: PathBuf,
     deadline: Duration,
     known: HashMap<String, Rc<Vec<String>>>,
-    /// Whether git is absent or hung: then it is not tried again in this run.
+    /// Whether there is no repository, or git is absent or hung: then it is not tried (again) in this run.
     given_up: bool,
 }
 
@@ -50,7 +50,9 @@ impl Ancestry {
     #[must_use]
     pub fn new(root: &Path, environment: &[(OsString, OsString)]) -> Self {
         let environment = environment.to_vec();
-        Self { root: root.to_path_buf(), environment, program: "git".into(), deadline: DEADLINE, known: HashMap::new(), given_up: false }
+        // Starting git costs as much as importing a hundred samples, and without a repository it has nothing to say.
+        let given_up = !root.ancestors().any(|directory| directory.join(".git").exists());
+        Self { root: root.to_path_buf(), environment, program: "git".into(), deadline: DEADLINE, known: HashMap::new(), given_up }
     }
 
     /// The commits before `sha`, nearest first; none where it is unknown here.
@@ -160,6 +162,9 @@ mod tests {
     #[test]
     fn no_sha_no_repository_no_git_no_answer() {
         let root = tempfile::tempdir().unwrap();
+        let without = Ancestry { program: "/nowhere/git".into(), ..Ancestry::new(root.path(), &environment()) };
+        assert!(without.given_up && without.known.is_empty());
+        std::fs::create_dir(root.path().join(".git")).unwrap();
         let mut ancestry = Ancestry { program: "/nowhere/git".into(), ..Ancestry::new(root.path(), &environment()) };
         for wrong in ["--all", "HEAD", "abc", "", "abcd..ef01", &"a".repeat(65)] {
             assert!(ancestry.before(wrong).is_empty());
@@ -173,6 +178,7 @@ mod tests {
     fn a_git_that_hangs_is_killed_and_not_tried_again() {
         use std::os::unix::fs::PermissionsExt;
         let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join(".git")).unwrap();
         let program = root.path().join("git");
         std::fs::write(&program, "#!/bin/sh\necho x >> tried\nsleep 600 & sleep 600\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();

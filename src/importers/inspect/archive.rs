@@ -4,9 +4,14 @@
 //! was declared; links and directories are no members; nothing is extracted.
 //! Does not: know what the members say.
 
-use std::{collections::HashMap, io::Read, ops::Range};
+use std::{
+    collections::HashMap,
+    io::{Read, Seek, SeekFrom},
+    ops::Range,
+};
 
 use zip::{
+    CompressionMethod, HasZipMetadata,
     read::{Config, OwnedZipFileEntry, ZipReadOptions},
     unstable::read::ZipIterable,
 };
@@ -47,6 +52,38 @@ pub(super) struct Archive<'a> {
     by_name: HashMap<String, usize>,
     inflated: u64,
     limits: &'a Limits,
+    inflater: Option<Inflater>,
+}
+
+/// What the buffer for packed bytes may keep between members.
+const PACKED_BYTES_KEPT: usize = 1024 * 1024;
+
+/// Inflates zstd members in one step. Making a context costs as much as inflating a short sample, so it is kept.
+struct Inflater {
+    zstd: zstd::bulk::Decompressor<'static>,
+    packed: Vec<u8>,
+}
+
+impl Inflater {
+    fn new() -> Option<Self> {
+        Some(Self { zstd: zstd::bulk::Decompressor::new().ok()?, packed: Vec::new() })
+    }
+
+    /// What the member inflates to, where it is just what the directory says and no more than `cap`. Else none: whoever then reads it piece
+    /// by piece finds out what is wrong with it.
+    fn inflate(&mut self, input: &mut (impl Read + Seek), entry: &OwnedZipFileEntry, cap: u64) -> Option<Vec<u8>> {
+        let fits = entry.compression() == CompressionMethod::Zstd && !entry.encrypted() && entry.size() <= cap;
+        let size = usize::try_from(entry.size()).ok().filter(|_| fits)?;
+        let start = entry.get_metadata().data_start(input).ok()?;
+        input.seek(SeekFrom::Start(start)).ok()?;
+        self.packed.clear();
+        self.packed.shrink_to(PACKED_BYTES_KEPT);
+        input.take(entry.compressed_size()).read_to_end(&mut self.packed).ok()?;
+        // What a lie reserves is never touched, and nothing is written past it.
+        let mut bytes = Vec::with_capacity(size);
+        self.zstd.decompress_to_buffer(&self.packed, &mut bytes).ok()?;
+        (bytes.len() == size && crc32fast::hash(&bytes) == entry.crc32()).then_some(bytes)
+    }
 }
 
 impl<'a> Archive<'a> {
@@ -54,7 +91,7 @@ impl<'a> Archive<'a> {
     pub(super) fn open(input: Box<dyn Input + 'a>, limits: &'a Limits) -> Result<Self, Refused> {
         let mut input = Window::new(input);
         let (members, by_name) = directory(&mut input, limits)?;
-        Ok(Self { input, members, by_name, inflated: 0, limits })
+        Ok(Self { input, members, by_name, inflated: 0, limits, inflater: Inflater::new() })
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {
@@ -78,6 +115,11 @@ impl<'a> Archive<'a> {
             return Err(Fault::TooBig);
         }
         let left = self.limits.log_bytes_max.saturating_sub(self.inflated);
+        let at_once = self.inflater.as_mut().and_then(|inflater| inflater.inflate(&mut self.input, entry, cap.min(left)));
+        if let Some(bytes) = at_once {
+            self.inflated = self.inflated.saturating_add(bytes.len() as u64);
+            return Ok(strict(bytes));
+        }
         // A hint, and no more than the cap: what a lie reserves is never touched, and an honest size spares copies of a long entry.
         let hint = entry.size().min(cap).min(left).saturating_add(1);
         let mut bytes = Vec::with_capacity(usize::try_from(hint).unwrap_or_default());
