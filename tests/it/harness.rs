@@ -24,6 +24,8 @@ impl Project {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("logs")).unwrap();
         std::fs::create_dir_all(dir.path().join(".runlore")).unwrap();
+        // A busy machine reads even small logs slowly; what happens when a call does not wait has a test of its own.
+        std::fs::write(dir.path().join(".runlore/config.toml"), "[index]\nwait_ms = 60000\n").unwrap();
         Self { dir }
     }
 

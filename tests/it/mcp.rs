@@ -187,7 +187,7 @@ fn the_command_line_and_the_agent_get_the_same_json() {
 #[test]
 fn a_log_written_while_serving_is_in_the_next_answer() {
     let project = Project::demo();
-    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\nwait_ms = 60000\n");
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     assert_eq!(server.call("runs_list", json!({}))["result"]["structuredContent"]["total"], 6);
     super::logs::Log::new("fresh", "t", "2026-11-29T09:00:00+00:00").all(1, "C").put(&project);
@@ -201,7 +201,7 @@ fn an_index_that_is_not_whole_is_said_in_the_answer() {
     let history = |server: &mut Server| server.call("history", json!({}))["result"]["structuredContent"]["note"].clone();
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     assert_eq!(history(&mut server), Value::Null);
-    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\n");
+    project.write(".runlore/config.toml", "[index]\nrescan_s = 0\nwait_ms = 60000\n");
     project.write("logs/broken.json", "{\"version\": 2, \"status\": \"success\", \"eval\": {\"task\"");
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     let note = history(&mut server);
@@ -241,6 +241,33 @@ fn it_ends_with_zero_on_stdin_closed_and_on_signals() {
     }
     let never_spoken_to = Server::start(&project);
     assert_eq!(never_spoken_to.end(None).0, Some(0));
+}
+
+#[test]
+fn a_client_that_never_reads_stderr_is_served_on() {
+    let project = Project::demo();
+    let mut command = command();
+    // A pipe that nobody reads: it holds 64 KiB, some 400 lines.
+    let mut child =
+        command.current_dir(project.path()).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}})).unwrap();
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    writeln!(input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+    for id in 1..=2000 {
+        writeln!(
+            input,
+            "{}",
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "history", "arguments": {"limit": 0}}})
+        )
+        .unwrap();
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert!(line.contains("isError"), "{id}: {line}");
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
