@@ -54,14 +54,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn answer(matches: &ArgMatches, output: &mut Output) -> u8 {
     crate::telemetry::start();
-    match dispatch(matches, output) {
-        Ok(code) => code,
-        Err(error) => {
-            output.complain(&format!("runlore: {error}"));
-            error.code()
-        }
-    }
+    let done = dispatch(matches, output);
+    crate::telemetry::stderr::finish(LOG_PATIENCE);
+    done.unwrap_or_else(|error| {
+        output.complain(&format!("runlore: {error}"));
+        error.code()
+    })
 }
+
+/// How long the end waits for lines of the log that are still to be written.
+const LOG_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// clap prints help and errors itself, coloured where the terminal takes it.
 fn usage(words: &[OsString], error: &clap::Error, output: &mut Output) -> u8 {

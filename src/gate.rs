@@ -102,6 +102,8 @@ pub struct Bounds {
     pub cache_for: Duration,
     /// Tools that are on the blocking pool at once, of uncounted calls too (`mcp.handlers`).
     pub handlers: usize,
+    /// Callers that the tool rate remembers at most.
+    pub limiter_keys_max: usize,
 }
 
 impl Default for Bounds {
@@ -115,6 +117,7 @@ impl Default for Bounds {
             cache_bytes: 16 * 1024 * 1024,
             cache_for: Duration::from_secs(3600),
             handlers: 256,
+            limiter_keys_max: 100_000,
         }
     }
 }
@@ -167,7 +170,7 @@ impl Gate {
         let bounds = settings.bounds.clone();
         let watched = Watched {
             audit: Arc::new(audit::Audit::new(&settings)),
-            rate: Arc::new(Limiter::new(bounds.rate)),
+            rate: Arc::new(Limiter::bounded(bounds.rate, bounds.limiter_keys_max)),
             cache: Arc::new(cache::Cache::new(&bounds, settings.project.clone())),
             slots: Arc::new(slots::Slots::new(&bounds)),
         };

@@ -165,7 +165,8 @@ impl Service {
     + 'static
     + use<> {
         let framings: Vec<Framing> = settings.endpoints.iter().map(|path| settings.framing(path)).collect();
-        let endpoint = Endpoint::new(Core::new(self.gate.clone()), framings.into());
+        let endpoint =
+            Endpoint::new(if settings.public { Core::public(self.gate.clone()) } else { Core::new(self.gate.clone()) }, framings.into());
         let door = Door::new(self.door_settings(settings, own));
         let (places, limiter) = (door.inflight.places(), door.rate.limiter());
         let watched = self
@@ -200,6 +201,7 @@ impl Service {
             slot_wait: Duration::from_secs(http.slot_wait_s),
             call_timeout: settings.timeout,
             requests_per_minute: settings.rates.request,
+            limiter_keys_max: http.limiter_keys_max,
             token: settings.token.clone(),
             anonymous: self.anonymous.clone(),
             measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),
@@ -274,6 +276,7 @@ fn bounds(settings: &Settings) -> Bounds {
         cache_bytes: http.cache_bytes,
         cache_for: Duration::from_secs(http.cache_ttl_s),
         handlers: http.handlers,
+        limiter_keys_max: http.limiter_keys_max,
     }
 }
 

@@ -6,8 +6,7 @@
 pub mod hook;
 pub mod metrics;
 pub mod redaction;
-
-use std::io::Write as _;
+pub mod stderr;
 
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
@@ -18,14 +17,14 @@ pub fn start() {
         .with_env_var("RUNLORE_LOG")
         .from_env_lossy();
     let filter = "rmcp=warn".parse().map_or_else(|_| EnvFilter::new("warn"), |quiet| asked.add_directive(quiet));
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(stderr::Line::default);
     // A second start (tests) keeps the first.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
 }
 
-/// Writes one JSON line to stderr, whole. A stderr that is gone loses the line, not the call.
+/// Queues one JSON line for stderr.
 pub fn line(value: &impl serde::Serialize) {
     let Ok(mut text) = serde_json::to_string(value) else { return };
     text.push('\n');
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    stderr::send(text.into_bytes());
 }

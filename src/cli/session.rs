@@ -281,12 +281,15 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
     Ok(runtime.map_err(|error| CliError::Refused(format!("the runtime cannot start: {error}")))?.block_on(work))
 }
 
+/// Threads that read the store for calls: more would only wait for its few readers, each with a heap of its own.
+const BLOCKING_THREADS: usize = 16;
+
 /// Runs a server to its end, without waiting for threads that still read (stdin cannot be interrupted).
 ///
 /// # Errors
 /// [`CliError::Refused`] when the runtime cannot start.
 pub fn serve<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(BLOCKING_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| CliError::Refused(format!("the runtime cannot start: {error}")))?;
     let ended = runtime.block_on(work);
     runtime.shutdown_background();

@@ -66,6 +66,8 @@ pub struct Settings {
     pub call_timeout: Duration,
     /// `--request-rate`; 0 is off.
     pub requests_per_minute: u32,
+    /// Addresses that the request rate remembers at most.
+    pub limiter_keys_max: usize,
     /// The token, where one is asked for.
     pub token: Option<StaticToken>,
     /// Who everyone is where none is.
@@ -95,7 +97,7 @@ impl Door {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let inflight = InflightLayer::new(settings.inflight_max, settings.inflight_per_caller);
-        let rate = RateLayer::new(settings.requests_per_minute);
+        let rate = RateLayer::new(settings.requests_per_minute, settings.limiter_keys_max);
         Self { settings, inflight, rate }
     }
 
@@ -200,6 +202,7 @@ mod tests {
             slot_wait: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
             requests_per_minute: 0,
+            limiter_keys_max: 1000,
             token: StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap(),
             anonymous: Caller::open(),
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),

@@ -45,7 +45,13 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
     /// `per_minute` for each key; 0 is off.
     #[must_use]
     pub fn new(per_minute: u32) -> Self {
-        Self::with_clock(per_minute, KEYS_MAX, MonotonicClock)
+        Self::bounded(per_minute, KEYS_MAX)
+    }
+
+    /// The same, keeping at most `keys_max` keys.
+    #[must_use]
+    pub fn bounded(per_minute: u32, keys_max: usize) -> Self {
+        Self::with_clock(per_minute, keys_max, MonotonicClock)
     }
 }
 

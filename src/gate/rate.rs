@@ -23,10 +23,10 @@ pub struct RateLayer {
 }
 
 impl RateLayer {
-    /// The step: `per_minute` for each address; 0 is off.
+    /// The step: `per_minute` for each of at most `addresses_max` remembered addresses; 0 is off.
     #[must_use]
-    pub fn new(per_minute: u32) -> Self {
-        Self { limiter: Arc::new(Limiter::new(per_minute)) }
+    pub fn new(per_minute: u32, addresses_max: usize) -> Self {
+        Self { limiter: Arc::new(Limiter::bounded(per_minute, addresses_max)) }
     }
 
     /// The limiter, for metrics.
@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn over_the_rate_it_is_429_with_the_wait_in_header_and_words() {
-        let layer = RateLayer::new(2);
+        let layer = RateLayer::new(2, 100);
         let send = || through(&layer, request().body(axum::body::Body::empty()).unwrap());
         assert_eq!((send().await.status().as_u16(), send().await.status().as_u16()), (200, 200));
         let refused = send().await;

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     domain::declared::{Declared, RunRule},
     importers::{self, Input, Limits, Opened, Refused},
-    store::{Change, FileRow, FileStamp, FileState, Store},
+    store::{Change, FileRow, FileStamp, FileState, Selector, Store},
     telemetry::redaction::Redactor,
 };
 
@@ -318,6 +318,7 @@ impl<'a> Pass<'a> {
             }
         }
         self.indexer.progress.end();
+        self.report.runs.retain(|run| self.indexer.store.select(&Selector::Id(run), 1).map_or(true, |found| !found.is_empty()));
         self.report
     }
 

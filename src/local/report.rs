@@ -87,9 +87,9 @@ pub struct Report {
     pub notes: Remarks,
     /// Files that are gone, and what they held with them.
     pub vanished: u64,
-    /// The runs that the written logs belong to.
+    /// The runs that the written logs belong to, in the end: a retry joins the run of what it retries, whichever came first.
     pub runs: BTreeSet<String>,
-    /// Attempts written.
+    /// Attempts read from them, those that a retry replaces too.
     pub attempts: u64,
     /// Their counts.
     pub counts: Counts,
@@ -130,11 +130,11 @@ impl fmt::Display for Report {
         let Counts { passed, failed, infra, unscored, missing } = self.counts;
         write!(
             formatter,
-            "{} of {}: {} in {}",
+            "{} of {}, in {}: {} read",
             counted(self.logs, "log"),
             counted(self.files, "file"),
-            counted(self.attempts, "attempt"),
-            counted(self.runs.len() as u64, "run")
+            counted(self.runs.len() as u64, "run"),
+            counted(self.attempts, "attempt")
         )?;
         write!(formatter, " (passed {passed}, failed {failed}, infra {infra}, unscored {unscored}, missing {missing}).")?;
         let rest = [
@@ -164,7 +164,7 @@ mod tests {
         report.runs.insert("r".to_owned());
         assert_eq!(
             report.to_string(),
-            "1 log of 3 files: 7 attempts in 1 run (passed 3, failed 2, infra 1, unscored 0, missing 1). 2 unchanged."
+            "1 log of 3 files, in 1 run: 7 attempts read (passed 3, failed 2, infra 1, unscored 0, missing 1). 2 unchanged."
         );
     }
 

@@ -36,10 +36,22 @@ pub struct Asker {
 /// `tools/list` by era (whether modern) and by what the caller may call (a bit per entry): a handful at most.
 type Lists = HashMap<(bool, u64), Arc<str>>;
 
+/// What lists say of how long and by whom they may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hints {
+    /// None at all: results that are no lists.
+    None,
+    /// Not beyond this caller and moment.
+    Private,
+    /// By anybody, for a minute.
+    Public,
+}
+
 /// The methods over one gate.
 #[derive(Clone)]
 pub struct Core {
     gate: Gate,
+    hints: Hints,
     lists: Arc<Mutex<Lists>>,
 }
 
@@ -47,7 +59,13 @@ impl Core {
     /// The methods over `gate`.
     #[must_use]
     pub fn new(gate: Gate) -> Self {
-        Self { gate, lists: Arc::default() }
+        Self { gate, hints: Hints::Private, lists: Arc::default() }
+    }
+
+    /// The same for a server where everybody is anybody: its lists may be shared and kept for a minute (decision 45).
+    #[must_use]
+    pub fn public(gate: Gate) -> Self {
+        Self { hints: Hints::Public, ..Self::new(gate) }
     }
 
     /// The result of one request, as JSON text.
@@ -58,17 +76,19 @@ impl Core {
         match (method, asker.era) {
             ("tools/call", _) => self.call(params, asker).await,
             ("tools/list", era) => one_page(&params).map(|()| self.tools(era, &asker.caller)),
-            ("server/discover", Era::Modern) => Ok(discovered()),
+            ("server/discover", Era::Modern) => Ok(discovered(self.hints)),
             ("initialize", Era::Legacy) => initialized(&params),
             ("ping", Era::Legacy) => Ok("{}".into()),
-            ("resources/list", era) => one_page(&params).map(|()| empty_list("resources", era)),
-            ("resources/templates/list", era) => one_page(&params).map(|()| empty_list("resourceTemplates", era)),
-            ("prompts/list", era) => one_page(&params).map(|()| empty_list("prompts", era)),
+            ("resources/list", era) => one_page(&params).map(|()| empty_list("resources", era, Hints::Private)),
+            ("resources/templates/list", era) => one_page(&params).map(|()| empty_list("resourceTemplates", era, self.hints)),
+            ("prompts/list", era) => one_page(&params).map(|()| empty_list("prompts", era, self.hints)),
             ("resources/read", era) => Err(text_of(&params, "uri").map_or_else(|fault| fault, |uri| Fault::resource(uri, era))),
             ("prompts/get", _) => {
                 Err(text_of(&params, "name").map_or_else(|fault| fault, |_| Fault::parameters("there is no such prompt")))
             }
-            ("completion/complete", era) => Ok(complete(json!({"completion": {"values": [], "total": 0, "hasMore": false}}), era, false)),
+            ("completion/complete", era) => {
+                Ok(complete(json!({"completion": {"values": [], "total": 0, "hasMore": false}}), era, Hints::None))
+            }
             (other, _) => Err(Fault::method(other)),
         }
     }
@@ -105,7 +125,7 @@ impl Core {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
             let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
-            complete(json!({ "tools": tools }), era, true)
+            complete(json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
     }
@@ -125,19 +145,22 @@ fn text_of<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, Fa
 }
 
 /// A result of its era: modern ones say that they are complete and, where they may be cached, for how long (decision 45).
-fn complete(mut result: Value, era: Era, hints: bool) -> Arc<str> {
+fn complete(mut result: Value, era: Era, hints: Hints) -> Arc<str> {
     if let (Era::Modern, Some(map)) = (era, result.as_object_mut()) {
         map.insert("resultType".to_owned(), "complete".into());
-        if hints {
-            map.insert("ttlMs".to_owned(), 0.into());
-            map.insert("cacheScope".to_owned(), "private".into());
-        }
+        let (ttl_ms, scope) = match hints {
+            Hints::None => return result.to_string().into(),
+            Hints::Private => (0, "private"),
+            Hints::Public => (60_000, "public"),
+        };
+        map.insert("ttlMs".to_owned(), ttl_ms.into());
+        map.insert("cacheScope".to_owned(), scope.into());
     }
     result.to_string().into()
 }
 
-fn empty_list(name: &str, era: Era) -> Arc<str> {
-    complete(json!({ name: [] }), era, true)
+fn empty_list(name: &str, era: Era, hints: Hints) -> Arc<str> {
+    complete(json!({ name: [] }), era, hints)
 }
 
 /// Who the server is.
@@ -160,12 +183,12 @@ pub const fn instructions() -> &'static str {
     INSTRUCTIONS
 }
 
-fn discovered() -> Arc<str> {
+fn discovered(hints: Hints) -> Arc<str> {
     let result = json!({
         "supportedVersions": versions::SPOKEN, "capabilities": capabilities(), "instructions": INSTRUCTIONS,
         "_meta": {"io.modelcontextprotocol/serverInfo": identity()},
     });
-    complete(result, Era::Modern, true)
+    complete(result, Era::Modern, hints)
 }
 
 fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
@@ -226,7 +249,7 @@ mod tests {
 
     #[test]
     fn only_modern_results_carry_hints() {
-        let (modern, legacy) = (empty_list("prompts", Era::Modern), empty_list("prompts", Era::Legacy));
+        let (modern, legacy) = (empty_list("prompts", Era::Modern, Hints::Private), empty_list("prompts", Era::Legacy, Hints::Private));
         assert_eq!(
             serde_json::from_str::<Value>(&modern).ok(),
             Some(json!({"prompts": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}))

@@ -113,6 +113,9 @@ impl Settings {
         let host = flags.host.clone().unwrap_or_else(|| http.host.clone());
         let public = flags.public || http.public;
         let proxies = chosen(&flags.trusted_proxy, &http.trusted_proxies);
+        let header = flags.client_header.clone().unwrap_or_else(|| http.client_header.clone());
+        // Whoever names a header stands behind a proxy, which is usually on this machine: its connections are many callers'.
+        let behind = LOOPBACK.into_iter().filter(|_| !header.is_empty());
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
             port: flags.port.unwrap_or(http.port),
@@ -121,8 +124,8 @@ impl Settings {
             allowed_hosts: chosen(&flags.allowed_host, &http.allowed_hosts),
             allowed_origins: chosen(&flags.allowed_origin, &http.allowed_origins),
             trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)))?,
-            named_proxies: networks(proxies.iter().map(String::as_str))?,
-            client_header: Some(flags.client_header.clone().unwrap_or_else(|| http.client_header.clone())).filter(|name| !name.is_empty()),
+            named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)))?,
+            client_header: Some(header.clone()).filter(|name| !name.is_empty()),
             token: token(flags)?,
             rates: Rates {
                 caller: flags.rate.unwrap_or_else(|| said(http.rate_per_min, Http::default().rate_per_min, usual.rates.caller)),

@@ -4,6 +4,7 @@
 //! valid JSON (no quote is eaten, no escape is cut) and a text keeps its number of lines.
 //! Does not: look inside encodings other than plain text and JSON strings (base64, percent-encoding, archives).
 
+mod fields;
 mod known;
 mod patterns;
 mod text;
@@ -64,6 +65,15 @@ impl Redactor {
     #[must_use]
     pub fn off() -> Self {
         Self { known: Known::new([]), patterns: Patterns::none() }
+    }
+
+    /// The value beside `name`, redacted: whole where the name says that it is a secret.
+    #[must_use]
+    pub fn redact_value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
+        if !self.patterns.is_none() && fields::is_secret_name(name.as_bytes()) && fields::is_secret_value(value.as_bytes()) {
+            return Cow::Borrowed(REDACTED);
+        }
+        self.redact(value)
     }
 
     /// `text` with every secret replaced.

@@ -173,7 +173,8 @@ fn whoever_closes_the_pipe_has_read_enough() {
 
 /// What `words` print on a terminal of so many columns.
 fn on_terminal(project: &Project, columns: u16, words: &str) -> String {
-    let line = format!("stty cols {columns}; {} {words}", env!("CARGO_BIN_EXE_runlore"));
+    // Without the progress bar, which draws on standard error.
+    let line = format!("stty cols {columns}; {} {words} 2> /dev/null", env!("CARGO_BIN_EXE_runlore"));
     let output =
         std::process::Command::new("script").args(["-qec", &line, "/dev/null"]).current_dir(project.path()).env_remove("NO_COLOR").output();
     String::from_utf8(output.unwrap().stdout).unwrap().replace('\r', "")

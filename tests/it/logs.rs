@@ -68,7 +68,7 @@ impl Log {
         let ids: Vec<&Value> = self.samples.iter().filter(|sample| sample["epoch"] == 1).map(|sample| &sample["id"]).collect();
         json!({
             "version": 2, "status": self.status,
-            "eval": {"eval_id": format!("{}-{}-{}", self.run, self.task, self.created), "run_id": self.run, "created": self.created, "task": self.task, "task_id": format!("{}-{}", self.run, self.task), "task_version": 0,
+            "eval": {"eval_id": format!("{}-{}-{}", self.run, self.task, self.created), "run_id": self.run, "created": self.created, "task": self.task, "task_id": format!("{}-{}-{}", self.run, self.task, self.model), "task_version": 0,
                 "dataset": {"name": self.task, "samples": ids.len(), "sample_ids": ids}, "model": self.model, "model_args": {}, "task_args": {}, "config": {"epochs": self.epochs}, "packages": {"inspect_ai": "0.3.285"},
                 "revision": null, "scorers": [{"name": "match", "options": {}, "metrics": [], "metadata": {}}]},
             "plan": {"name": "plan", "steps": [], "config": {}},

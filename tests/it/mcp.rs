@@ -13,6 +13,8 @@ use super::harness::{Project, command};
 pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
+    /// Read all along: each call leaves a line there, and a few hundred would fill the pipe and stop the server.
+    errors: std::thread::JoinHandle<String>,
     output: BufReader<ChildStdout>,
 }
 
@@ -27,7 +29,13 @@ impl Server {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output }
+        let mut errors = child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut errors, &mut text).unwrap();
+            text
+        });
+        Self { child, input, errors, output }
     }
 
     fn send(&mut self, message: &Value) {
@@ -65,9 +73,7 @@ impl Server {
             None => drop(self.input.take()),
         }
         let code = self.child.wait().unwrap().code();
-        let mut errors = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut errors).unwrap();
-        (code, errors)
+        (code, self.errors.join().unwrap())
     }
 }
 
@@ -235,6 +241,33 @@ fn it_ends_with_zero_on_stdin_closed_and_on_signals() {
     }
     let never_spoken_to = Server::start(&project);
     assert_eq!(never_spoken_to.end(None).0, Some(0));
+}
+
+#[test]
+fn a_client_that_never_reads_stderr_is_served_on() {
+    let project = Project::demo();
+    let mut command = command();
+    // A pipe that nobody reads: it holds 64 KiB, some 400 lines.
+    let mut child =
+        command.current_dir(project.path()).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}})).unwrap();
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    writeln!(input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+    for id in 1..=2000 {
+        writeln!(
+            input,
+            "{}",
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "history", "arguments": {"limit": 0}}})
+        )
+        .unwrap();
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert!(line.contains("isError"), "{id}: {line}");
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -156,19 +156,6 @@ fn the_order_of_import_does_not_matter() {
 }
 
 #[test]
-fn the_base_is_found_behind_any_number_of_other_tasks() {
-    let project = Project::new();
-    Log::new("first", "W", "2026-11-01T09:00:00+00:00").all(2, "C").put(&project);
-    for number in 0..500 {
-        let created = format!("2026-11-{:02}T{:02}:00:00+00:00", 2 + number / 24, number % 24);
-        Log::new(&format!("other{number}"), &format!("task{}", number % 7), &created).all(1, "C").put(&project);
-    }
-    Log::new("last", "W", "2026-11-28T09:00:00+00:00").all(2, "I").put(&project);
-    let answer = project.json(&["compare"]);
-    assert_eq!((answer["base"]["runId"].as_str(), statuses(&answer)), (Some("first"), vec![("W".to_owned(), "regressed".to_owned())]));
-}
-
-#[test]
 fn rows_beyond_the_limit_are_counted() {
     let project = Project::new();
     for (run, day, letter) in [("r1", 1, "C"), ("r2", 2, "I")] {
@@ -205,4 +192,33 @@ fn failures_of_two_arms_are_told_apart() {
     assert!(text.contains("fail t / 1 / mock/a (0/1)") && text.contains("fail t / 1 / mock/b (0/1)"), "{text}");
     Log::new("r2", "t", "2026-11-02T09:00:00+00:00").all(1, "I").model("mock/a").put(&project);
     assert!(project.run(&["failures"]).out.contains("fail t / 1 (0/1)"));
+}
+
+#[test]
+fn the_base_is_found_behind_any_number_of_other_tasks() {
+    let project = Project::new();
+    Log::new("first", "W", "2026-11-01T09:00:00+00:00").all(8, "C").put(&project);
+    for number in 0..500 {
+        let created = format!("2026-11-{:02}T{:02}:00:00+00:00", 2 + number / 24, number % 24);
+        Log::new(&format!("other{number}"), &format!("task{}", number % 7), &created).all(1, "C").put(&project);
+    }
+    Log::new("last", "W", "2026-11-28T09:00:00+00:00").all(8, "I").put(&project);
+    let answer = project.json(&["compare"]);
+    assert_eq!((answer["base"]["runId"].as_str(), statuses(&answer)), (Some("first"), vec![("W".to_owned(), "regressed".to_owned())]));
+}
+
+#[test]
+fn an_import_says_which_runs_there_are_in_the_end() {
+    let project = Project::new();
+    // The retry's file comes first by name, so it makes a run of its own until the log that it retries is read.
+    for (file, id, run, day, cases) in [("a", "second", "retry", 2, 3), ("b", "first", "origin", 1, 2)] {
+        let log = Log::new(run, "suite", &format!("2026-11-0{day}T09:00:00+00:00")).all(cases, "C").text();
+        let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
+        log["eval"]["task_id"] = serde_json::json!("same");
+        log["eval"]["eval_id"] = serde_json::json!(id);
+        project.write(&format!("logs/{file}.json"), log.to_string());
+    }
+    let said = project.run(&["import"]).out;
+    assert!(said.starts_with("2 logs of 2 files, in 1 run: 5 attempts read (passed 5,"), "{said}");
+    assert_eq!(project.json(&["runs-list"])["runs"][0]["counts"]["passed"], 3);
 }

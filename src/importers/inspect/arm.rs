@@ -161,9 +161,11 @@ fn sandbox(raw: Option<&RawValue>) -> Option<String> {
 /// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
 fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
     let plain = text(Some(raw)).unwrap_or_else(|| Cow::Owned(compact(raw.get())));
-    let spelled = format!("{name}={plain}");
+    let level = shown.redactor.redact_value(name, &plain);
+    // In capitals any name with KEY, TOKEN, ... in it is a secret's; the text says it together with its name.
+    let spelled = format!("{name}={level}");
     let safe = shown.redactor.redact(&spelled);
-    let level = safe.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(&safe);
+    let level = safe.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(&level);
     shorten(level, shown.bytes_max).replace(char::is_control, " ")
 }
 

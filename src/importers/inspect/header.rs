@@ -52,6 +52,13 @@ impl Shown<'_> {
     pub(super) fn text(&self, text: &str) -> String {
         shorten(&self.redactor.redact(text), self.bytes_max)
     }
+
+    /// An id as it is kept: whole, but for secrets. It is the same wherever it stands, so ids still lead to what they name. Two ids that
+    /// differ in a secret alone become one: two runs of such ids are one run, two cases are tries of one case. Telling them apart would take
+    /// a mark made of the secret, which could be guessed from it.
+    pub(super) fn id(&self, id: &str) -> String {
+        self.redactor.redact(id).into_owned()
+    }
 }
 
 /// Reads a header.
@@ -82,21 +89,22 @@ impl Parts<'_> {
         let created_at = Timestamp::parse(&created)
             .or(started_at)
             .ok_or_else(|| format!("says no time: \"eval.created\" is \"{created}\", and should be like 2026-11-30T12:00:00+00:00"))?;
-        let task = text(self.eval.get("task")).ok_or("names no task: \"eval.task\" is missing")?.into_owned();
-        let log_id = self.word("eval_id").unwrap_or_else(|| self.stable_id(&created));
+        let task = text(self.eval.get("task")).ok_or("names no task: \"eval.task\" is missing")?;
+        let id = |key| self.word(key).map(|id| shown.id(&id));
+        let log_id = self.log_id(&created, shown);
         let metrics = self.metrics();
         let header = LogHeader {
-            run_key: self.word("run_id").unwrap_or_else(|| log_id.clone()),
+            run_key: id("run_id").unwrap_or_else(|| log_id.clone()),
             log_id,
             format: "inspect".to_owned(),
-            task_id: self.word("task_id"),
+            task_id: id("task_id"),
             status: self.status(),
             created_at,
             started_at,
             completed_at: text(self.stats.get("completed_at")).and_then(|time| Timestamp::parse(&time)),
-            git: self.git(),
-            round: self.word("eval_set_id"),
-            evaluations: vec![self.evaluation(task, shown)],
+            git: self.git(shown),
+            round: id("eval_set_id"),
+            evaluations: vec![self.evaluation(shown.id(&task), shown)],
             arms: vec![arm(&self.eval, &fields(self.top.get("plan")), shown)],
             invalidated: read::<bool>(self.top.get("invalidated")).unwrap_or(false),
             error: self.error().map(|message| shown.text(&message)),
@@ -111,9 +119,12 @@ impl Parts<'_> {
         text(self.eval.get(key)).map(std::borrow::Cow::into_owned)
     }
 
-    fn stable_id(&self, created: &str) -> String {
-        let word = |key| self.word(key).unwrap_or_default();
-        stable_id(&word("run_id"), &word("task_id"), created)
+    /// The log's own id; where it has none, or one with a secret in it, one made of what else tells it apart. Two logs of one id would be taken
+    /// for copies, so it must not be cut.
+    fn log_id(&self, created: &str, shown: &Shown<'_>) -> String {
+        let word = |key| shown.id(&self.word(key).unwrap_or_default());
+        let own = self.word("eval_id").filter(|id| shown.id(id) == *id);
+        own.unwrap_or_else(|| stable_id(&word("run_id"), &word("task_id"), created))
     }
 
     fn status(&self) -> RunStatus {
@@ -130,10 +141,10 @@ impl Parts<'_> {
         text(raw).or_else(|| text(fields(raw).get("message"))).map(std::borrow::Cow::into_owned)
     }
 
-    fn git(&self) -> Option<Git> {
+    fn git(&self, shown: &Shown<'_>) -> Option<Git> {
         let revision = fields(self.eval.get("revision"));
         let sha = text(revision.get("commit")).map(std::borrow::Cow::into_owned);
-        let branch = self.labels().find_map(|raw| text(fields(raw).get("branch"))).map(std::borrow::Cow::into_owned);
+        let branch = self.labels().find_map(|raw| text(fields(raw).get("branch"))).map(|branch| shown.id(&branch));
         let git = Git { sha, branch, dirty: read(revision.get("dirty")) };
         (git.sha.is_some() || git.branch.is_some()).then_some(git)
     }
@@ -151,12 +162,18 @@ impl Parts<'_> {
 
     fn metadata(&self, shown: &Shown<'_>) -> BTreeMap<String, Value> {
         let written = self.labels().map(fields).find(|fields| !fields.0.is_empty()).unwrap_or_default();
-        let value = |raw: &RawValue| {
+        let value = |key: &str, raw: &RawValue| {
+            // A field's name says what it is, so the two are looked at together.
+            if let Some(text) = text(Some(raw)) {
+                let safe = shown.redactor.redact_value(key, &text);
+                let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { shown.bytes_max };
+                return Value::String(shorten(&safe, max));
+            }
             let safe = shown.redactor.redact(raw.get());
             let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
             whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max)))
         };
-        written.0.iter().map(|(key, raw)| (shown.text(key), value(raw))).collect()
+        written.0.iter().map(|(key, raw)| (shown.text(key), value(key, raw))).collect()
     }
 
     fn evaluation(&self, id: String, shown: &Shown<'_>) -> EvaluationInfo {
@@ -168,10 +185,10 @@ impl Parts<'_> {
         let name = text(dataset.get("name"));
         EvaluationInfo {
             id,
-            version: self.eval.get("task_version").map(|raw| text(Some(raw)).unwrap_or_else(|| raw.get().into()).into_owned()),
+            version: self.eval.get("task_version").map(|raw| shown.id(&text(Some(raw)).unwrap_or_else(|| raw.get().into()))),
             family: None,
             threshold: None,
-            dataset: name.as_deref().map(str::to_owned),
+            dataset: name.as_deref().map(|name| shown.id(name)),
             dataset_cases: small(dataset.get("samples")),
             dataset_digest: dataset_digest(name.as_deref(), ids.as_deref()),
             scorer_digest: self.scorer_digest(),

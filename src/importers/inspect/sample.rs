@@ -109,7 +109,7 @@ impl<'a> Sample<'a> {
         (pool("messages", &self.message_pool), pool("calls", &self.call_pool))
     }
 
-    /// The case and the epoch: what a row of a log is known by.
+    /// The case and the epoch: what a row of a log is known by, before secrets are taken out.
     pub(super) fn row(&self) -> (String, u32) {
         let id = read::<Value>(self.id).unwrap_or(Value::Null);
         let epoch = count(self.epoch).and_then(|epoch| u32::try_from(epoch).ok());
@@ -132,9 +132,9 @@ impl<'a> Sample<'a> {
         Attempt {
             evaluation: context.evaluation.clone(),
             arm: context.arm.clone(),
-            case,
+            case: context.redactor.redact(&case).into_owned(),
             epoch,
-            uuid: text(self.uuid).map(Cow::into_owned),
+            uuid: text(self.uuid).map(|uuid| context.redactor.redact(&uuid).into_owned()),
             outcome: outcome(error.as_deref(), score),
             score,
             checks,

@@ -41,8 +41,11 @@ impl Whole {
 }
 
 pub(super) fn import_with(bytes: Vec<u8>, limits: &Limits) -> Result<Whole, Refused> {
-    let redactor = Redactor::patterns_only();
-    let opened = open(Box::new(Cursor::new(bytes)), limits, &redactor)?;
+    import_knowing(bytes, limits, &Redactor::patterns_only())
+}
+
+pub(super) fn import_knowing(bytes: Vec<u8>, limits: &Limits, redactor: &Redactor) -> Result<Whole, Refused> {
+    let opened = open(Box::new(Cursor::new(bytes)), limits, redactor)?;
     let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new(), broken: None };
     for item in opened.items {
         match item {

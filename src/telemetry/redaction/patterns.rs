@@ -1,4 +1,4 @@
-//! Secrets that show by their shape: providers' prefixes, JWTs, PEM blocks, `Bearer x`, `NAME=value`.
+//! Secrets that show by their shape: providers' prefixes, JWTs, PEM blocks, `Bearer x`, `NAME=value`, and what `fields` knows.
 //!
 //! Promises: one pass over the text for the literals that every shape begins with or holds; bytes are looked at one by one only near a hit,
 //! and no stretch more than a few times, whatever the text is. A span never holds a quote or half an escape of a JSON string.
@@ -9,7 +9,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, Input, MatchKind, Span as Window, packed};
 
 use super::{
-    REDACTED,
+    REDACTED, fields,
     text::{Span, begins_word, byte, goes_on, is_unicode_escape, run, run_back, run_with_escapes},
 };
 
@@ -30,12 +30,16 @@ enum Shape {
     Pem,
     /// `Bearer x`.
     Bearer,
-    /// `NAME=value`.
+    /// `NAME=value`, or as `Field`.
     Name,
+    /// `"name": "value"` and `name=value`, in any case.
+    Field,
+    /// `://user:password@`.
+    Address,
 }
 
 /// The literals; what is `bear` here is searched in every mixture of cases.
-const LITERALS: [(&str, Shape); 25] = [
+const LITERALS: [(&str, Shape); 35] = [
     ("sk-", Shape::Sk),
     ("ghp_", Shape::Word(20)),
     ("gho_", Shape::Word(20)),
@@ -61,6 +65,16 @@ const LITERALS: [(&str, Shape); 25] = [
     ("TOKEN", Shape::Name),
     ("SECRET", Shape::Name),
     ("PASSWORD", Shape::Name),
+    ("PASSWD", Shape::Field),
+    ("UTHORIZ", Shape::Field),
+    ("key", Shape::Field),
+    ("Key", Shape::Field),
+    ("token", Shape::Field),
+    ("Token", Shape::Field),
+    ("ecret", Shape::Field),
+    ("assw", Shape::Field),
+    ("uthoriz", Shape::Field),
+    ("://", Shape::Address),
 ];
 
 /// The part of an environment-like name that is looked at on either side of its secret word.
@@ -90,6 +104,11 @@ impl Patterns {
         let automaton =
             || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(forms()).map_or(Finder::Nothing, Finder::Automaton);
         Self { finder: packed.map_or_else(automaton, Finder::Packed), literals }
+    }
+
+    /// Whether nothing is looked for.
+    pub const fn is_none(&self) -> bool {
+        matches!(self.finder, Finder::Nothing)
     }
 
     /// A finder of nothing.
@@ -164,7 +183,9 @@ impl Scan<'_> {
             Shape::Jwt => self.jwt(hit),
             Shape::Pem => pem(self.bytes, hit, body),
             Shape::Bearer => self.bearer(hit),
-            Shape::Name => name_value(self.bytes, hit, body),
+            Shape::Name => name_value(self.bytes, hit, body).or_else(|| fields::value(self.bytes, hit, body)),
+            Shape::Field => fields::value(self.bytes, hit, body),
+            Shape::Address => fields::password_of_address(self.bytes, body),
         }
     }
 

@@ -60,6 +60,67 @@ fn ordinary_text_survives_uncopied() {
 }
 
 #[test]
+fn a_name_beside_a_value_says_what_it_is() {
+    for (text, expected) in [
+        (r#"{"api_key": "abcd1234", "a": 1}"#, r#"{"api_key": "[REDACTED]", "a": 1}"#),
+        (r#"{"password":"correct horse"}"#, r#"{"password":"[REDACTED]"}"#),
+        (r#"{"x-api-key" : "plainplain"}"#, r#"{"x-api-key" : "[REDACTED]"}"#),
+        (r#"{"X-API-KEY": "plainplain"}"#, r#"{"X-API-KEY": "[REDACTED]"}"#),
+        (r#"{"openai.apiKey": "plainplain"}"#, r#"{"openai.apiKey": "[REDACTED]"}"#),
+        (r#"{"dbPassword": "se\"cr\\et"}"#, r#"{"dbPassword": "[REDACTED]"}"#),
+        (r#"{"refreshToken": "plainplain", "token": "x"}"#, r#"{"refreshToken": "[REDACTED]", "token": "x"}"#),
+        (r#"{"Authorization": "Basic dXNlcjpwdw=="}"#, r#"{"Authorization": "[REDACTED]"}"#),
+        (r#"{"AUTHORIZATION": "bearer x y z 1"}"#, r#"{"AUTHORIZATION": "bearer [REDACTED]"}"#),
+        (r#"{"client_secret": "a b c d", "passwd": "123456"}"#, r#"{"client_secret": "[REDACTED]", "passwd": "[REDACTED]"}"#),
+        (r#"{"a": "{\"password\": \"hun\\\"ter\", \"b\": 1}"}"#, r#"{"a": "{\"password\": \"[REDACTED]\", \"b\": 1}"}"#),
+        (r#"{"a": "{\"password\": \"hunter2 cut"}"#, r#"{"a": "{\"password\": \"[REDACTED]"}"#),
+        ("{'password': 'hunter2', 'n': 1}", "{'password': '[REDACTED]', 'n': 1}"),
+        (r#"{"a": "{'password': 'hun\\'ter'}"}"#, r#"{"a": "{'password': '[REDACTED]'}"}"#),
+        (r#"{"a": "{'password': 'hunter2"}"#, r#"{"a": "{'password': '[REDACTED]"}"#),
+        ("f(api_key='abcdef', n=1)", "f(api_key='[REDACTED]', n=1)"),
+        ("api_key = \"abcdef\"", "api_key = \"[REDACTED]\""),
+        ("--api-key=abcdef1 x", "--api-key=[REDACTED] x"),
+        ("?api_key=abc123def&x=1", "?api_key=[REDACTED]&x=1"),
+        (r#"{"a":"password=\"hunter2\" x"}"#, r#"{"a":"password=\"[REDACTED]\" x"}"#),
+        ("postgres://user:pw12@host:5432/x", "postgres://user:[REDACTED]@host:5432/x"),
+        (r#"{"u":"https://user:p:w@host/x"}"#, r#"{"u":"https://user:[REDACTED]@host/x"}"#),
+    ] {
+        assert_eq!(patterns(text), expected, "{text}");
+        assert_eq!(patterns(expected), expected);
+    }
+}
+
+#[test]
+fn a_name_alone_makes_no_secret() {
+    for text in [
+        r#"{"total_tokens": 12345678, "max_tokens": "1000000", "tokens": "abcdefgh", "token_limit": "abcdefgh", "key": "a", "token": "abcdefgh"}"#,
+        r#"{"password": "${DB_PASSWORD}", "secret": "<your secret>", "api_key": "{{ key }}", "apiKey": "*******", "passwd": "short"}"#,
+        r#"{"api_key": null, "password": 12345678, "secret": ["abcdefgh"], "private_key": {"a": "abcdefgh"}, "authorization": ""}"#,
+        r#"{"primary_key": "abcdefgh", "keyboard": "abcdefgh", "secretary": "abcdefgh", "passwords": "abcdefgh", "monkey": "abcdefgh"}"#,
+        r#"["my password", "abcdefgh"] {"field": "password"} the password: "abcdefgh" stays in prose"#,
+        "OpenAI(api_key=api_key, password=get_password2(x), secret=self.secret) api_key == 'abcdef1' password=hunter",
+        "http://host:8080/a@b https://medium.com/@user git@host:a/b mailto://a@b http://[::1]:80/ https://${USER}:${PW}@host https://a:@b",
+    ] {
+        assert!(matches!(Redactor::patterns_only().redact(text), Cow::Borrowed(_)), "{} <- {text}", patterns(text));
+    }
+}
+
+#[test]
+fn a_value_is_judged_with_its_name() {
+    let redactor = Redactor::new(["known-value".to_owned()]);
+    for (name, value, expected) in [
+        ("api_key", "abcdef", "[REDACTED]"),
+        ("clientSecret", "no digits", "[REDACTED]"),
+        ("api_key", "short", "short"),
+        ("max_tokens", "1000000", "1000000"),
+        ("x", "a known-value", "a [REDACTED]"),
+    ] {
+        assert_eq!(redactor.redact_value(name, value), expected);
+    }
+    assert_eq!(Redactor::off().redact_value("api_key", "abcdef"), "abcdef");
+}
+
+#[test]
 fn off_replaces_nothing() {
     assert_eq!(Redactor::off().redact(JWT), JWT);
 }
@@ -168,6 +229,14 @@ fn hostile_text_takes_linear_time() {
         "\\",
         "xoxb-",
         "-----BEGIN PRIVATE KEY-----a ",
+        "password",
+        "password\": \"{",
+        "\"password\": \"",
+        "\\\"password\\\": \\\"{",
+        "'secret': '<",
+        "api_key = ",
+        "://a:",
+        "://",
     ] {
         let text = piece.repeat((1 << 18) / piece.len());
         let _ = patterns(&text);
@@ -218,6 +287,15 @@ fn filler() -> impl Strategy<Value = String> {
         "0",
         "MIIEpAIBAAKCAQEA0Z3VS5JJ",
         "AKIAABCDEFGHIJKLMNOP",
+        "password",
+        "\"api_key\": \"",
+        "'secret': '",
+        "passwd=",
+        "://u:p1@",
+        "${",
+        "<",
+        ">",
+        "@",
     ]);
     prop::collection::vec(
         prop_oneof![3 => tricky.prop_map(str::to_owned), 1 => "[a-z0-9 ]{1,6}", 1 => any::<char>().prop_map(String::from)],
@@ -237,6 +315,26 @@ proptest! {
         let body = secret.lines().nth(1).unwrap_or(&secret);
         prop_assert!(!redacted.contains(body), "{redacted}");
         prop_assert!(serde_json::from_str::<Value>(&redacted).is_ok(), "{redacted}");
+    }
+
+    #[test]
+    fn no_named_secret_survives_in_json(
+        name in "([a-z]{0,6}[_.-]?)(api[_.-]?key|[aA]piKey|[sS]ecret|PASSWORD|passwd|[aA]ccess_?[tT]oken|privateKey|[aA]uthorization)",
+        value in "[ -~é\t\n]{12,40}",
+        nested in 0..3_u8,
+    ) {
+        // The value is told by its end, in whatever depth of JSON it stands; placeholders are no secrets.
+        let value = format!("q{value}9");
+        let mut text = json!({ "before": 1, name.as_str(): value, "after": [true] }).to_string();
+        for _ in 0..nested {
+            text = json!({ "arguments": text }).to_string();
+        }
+        let mut shown: Value = serde_json::from_str(&patterns(&text)).unwrap();
+        for _ in 0..nested {
+            shown = serde_json::from_str(shown["arguments"].as_str().unwrap()).unwrap();
+        }
+        prop_assert_eq!(&shown["after"], &json!([true]));
+        prop_assert_eq!(&shown[name.as_str()], REDACTED);
     }
 
     #[test]

@@ -152,6 +152,11 @@ impl Tool for RunsList {
         &mut output.note
     }
 
+    /// A run that is under way changes without a write of ours (decision 82).
+    fn lasting(output: &Output) -> bool {
+        output.runs.iter().all(|run| run.status.ended())
+    }
+
     fn text(output: &Output, style: &Style) -> String {
         let mut grid = Grid::new(style, &["run", "created (UTC)", "status", "evaluations", "arms", "passed", "rate"]);
         for run in output.runs.iter().take(render::ROWS_SHOWN) {

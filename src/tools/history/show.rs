@@ -117,8 +117,6 @@ pub struct Record {
     pub arms: Vec<ArmRecord>,
     /// Its evaluations, by id.
     pub evals: Vec<Eval>,
-    /// What else should be known.
-    pub note: Option<String>,
     /// How many evaluations are here.
     pub returned: usize,
     /// How many there are under the filter.
@@ -217,9 +215,10 @@ impl Tool for Show {
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let run = resolve::run(ctx, &input.run)?;
         let record = record(ctx, &input, &run)?;
+        let note = if record.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
         Ok(match input.format {
-            Format::Json => Output { run_id: run.run_id, markdown: None, note: None, record: Some(record) },
-            Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note: None, record: None },
+            Format::Json => Output { run_id: run.run_id, markdown: None, note, record: Some(record) },
+            Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note, record: None },
         })
     }
 
@@ -228,11 +227,12 @@ impl Tool for Show {
     }
 
     fn text(output: &Output, _: &Style) -> String {
-        match (&output.markdown, &output.record) {
+        let text = match (&output.markdown, &output.record) {
             (Some(text), _) => text.clone(),
             (None, Some(record)) => markdown::markdown(&output.run_id, record),
             (None, None) => String::new(),
-        }
+        };
+        text + &output.note.as_ref().map(|note| format!("\n{note}\n")).unwrap_or_default()
     }
 }
 
@@ -244,7 +244,6 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
     infos.truncate(input.limit.count());
-    let note = if total == 0 { Some(kept::none_in(ctx, run, input.filter.as_deref())?) } else { None };
     let evals = evals(ctx, input, run, infos)?;
     let arms = arms.into_iter().map(Into::into).collect();
     Ok(Record {
@@ -262,7 +261,6 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
         complete: evals.len() == total,
         total,
         evals,
-        note,
     })
 }
 

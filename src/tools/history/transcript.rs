@@ -142,6 +142,7 @@ impl Tool for Transcript {
             out.push_str(&render::clean(line));
             out.push('\n');
         }
+        out.extend(output.note.iter().map(|note| format!("{note}\n")));
         out
     }
 }

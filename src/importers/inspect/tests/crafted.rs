@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Whole, import, import_with};
+use super::{Whole, import, import_knowing, import_with};
 use crate::{
     domain::{log::RunStatus, outcome::Outcome},
     importers::{Limits, Refused},
+    telemetry::redaction::Redactor,
 };
 
 /// One entry of an archive, as the writer of a hostile one would have it.
@@ -349,4 +350,44 @@ fn a_header_that_is_too_big_breaks_the_log() {
     for bytes in [log(&[]), packed(&[])] {
         assert!(matches!(import_with(bytes, &limits), Err(Refused::Broken(why)) if why.contains("100 bytes")));
     }
+}
+
+#[test]
+fn no_id_holds_a_secret_and_names_say_what_values_are() {
+    const KNOWN: &str = "hunter2hunter2";
+    let of = |day: u32, secret: &str| {
+        let mut log = header();
+        for key in ["eval_id", "run_id", "task_id", "eval_set_id", "task", "model", "task_version"] {
+            log["eval"][key] = json!(format!("{key} {secret}"));
+        }
+        log["eval"]["created"] = json!(format!("2026-01-{day:02}T00:00:00+00:00"));
+        log["eval"]["dataset"] = json!({"name": format!("d {secret}")});
+        log["eval"]["task_args"] = json!({"api_key": "argsecret", "n": 1, "p": secret});
+        log["eval"]["model_args"] = json!({"password": "margsecret", "base_url": "https://user:urlsecret@host/x"});
+        log["eval"]["metadata"] = json!({"password": "metasecret", "note": {"client_secret": "deepsecret"}, "branch": secret});
+        let call = json!({"event": "model", "call": {"request": {"headers": {"x-api-key": "callsecret"}}}});
+        let sample = json!({"id": format!("case {secret}"), "epoch": 1, "uuid": secret, "scores": {}, "messages": [
+            {"role": "assistant", "tool_calls": [{"arguments": "{\"password\": \"linesecret\"}"}]}], "events": [call]});
+        log["samples"] = json!([sample]);
+        import_knowing(log.to_string().into_bytes(), &Limits::default(), &Redactor::new([KNOWN.to_owned(), "other-secret".to_owned()]))
+            .unwrap()
+    };
+    let whole = of(1, KNOWN);
+    let lines = whole.lines(0).join("\n");
+    let all = format!("{:?} {:?} {lines}", whole.header, whole.attempts[0]);
+    for secret in [KNOWN, "argsecret", "margsecret", "urlsecret", "metasecret", "deepsecret", "callsecret", "linesecret"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
+    let (header, attempt) = (&whole.header, &whole.attempts[0]);
+    assert_eq!((header.run_key.as_str(), header.task_id.as_deref()), ("run_id [REDACTED]", Some("task_id [REDACTED]")));
+    assert_eq!((header.round.as_deref(), header.evaluations[0].id.as_str()), (Some("eval_set_id [REDACTED]"), "task [REDACTED]"));
+    assert_eq!((&attempt.evaluation, &attempt.arm), (&header.evaluations[0].id, &header.arms[0].name));
+    assert_eq!(
+        (attempt.case.as_str(), header.arms[0].name.as_str()),
+        ("case [REDACTED]", "model [REDACTED]+api_key=[REDACTED]+n=1+p=[REDACTED]")
+    );
+    // The same ids of another secret are the same; of the log's own id, which two logs must not share, the secret is no part.
+    let (again, other, later) = (of(1, KNOWN), of(1, "other-secret"), of(2, KNOWN));
+    assert_eq!((&again.header, &other.header.run_key), (header, &header.run_key));
+    assert!(!header.log_id.contains("eval_id") && later.header.log_id != header.log_id, "{}", header.log_id);
 }

@@ -44,9 +44,6 @@ pub(super) fn markdown(run_id: &str, record: &Record) -> String {
     if !record.complete {
         out.push_str(&format!("\n... and {} more evaluations\n", record.total - record.returned));
     }
-    if let Some(note) = &record.note {
-        out.push_str(&format!("\n{note}\n"));
-    }
     record.evals.iter().for_each(|eval| out.push_str(&failed(eval)));
     out
 }
