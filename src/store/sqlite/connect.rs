@@ -129,7 +129,7 @@ fn recognise(connection: &Connection) -> Result<()> {
     }
 }
 
-fn migrate(connection: &mut Connection) -> Result<()> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     if version(connection)? >= KNOWN { Ok(()) } else { migrate_to(connection, KNOWN) }
 }
 
