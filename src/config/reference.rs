@@ -106,7 +106,14 @@ mod tests {
 
     /// What the reference holds beside the config's keys.
     fn chapters() -> Vec<Chapter> {
-        Vec::new()
+        let mut body = String::from(
+            "The store is `.runlore/history.db`, a SQLite file. These are its open tables; times are RFC 3339 in UTC, `*_ms` milliseconds.\n\n| table | columns |\n| --- | --- |\n",
+        );
+        for object in crate::store::sqlite::open::objects().unwrap() {
+            let columns: Vec<String> = object.columns.iter().map(|column| format!("`{column}`")).collect();
+            let _ = writeln!(body, "| `{}` | {} |", object.name, columns.join(", "));
+        }
+        vec![Chapter { title: "Open tables".to_owned(), body }]
     }
 
     /// Fails when `file` is not `text`; writes it where the environment says `UPDATE=1`.

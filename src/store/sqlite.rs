@@ -11,6 +11,7 @@ mod connect;
 mod count;
 mod fault;
 mod names;
+pub mod open;
 mod rebuild;
 mod record;
 mod regroup;

@@ -117,9 +117,11 @@ fn version(connection: &Connection) -> Result<i64> {
 
 /// Refuses a newer file and another program's.
 fn recognise(connection: &Connection) -> Result<()> {
-    let found = version(connection)?;
-    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    // One state: between two reads another process could create its tables, and a file of ours would look like another program's.
+    let state = connection.unchecked_transaction()?;
+    let found = version(&state)?;
+    let application: i64 = state.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = state.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     match (application, tables) {
         (APPLICATION_ID, _) if found > KNOWN => Err(Error::Newer { found, known: KNOWN }),
         (APPLICATION_ID, _) | (0, 0) => Ok(()),
@@ -127,7 +129,7 @@ fn recognise(connection: &Connection) -> Result<()> {
     }
 }
 
-fn migrate(connection: &mut Connection) -> Result<()> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     if version(connection)? >= KNOWN { Ok(()) } else { migrate_to(connection, KNOWN) }
 }
 
