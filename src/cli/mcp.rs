@@ -32,10 +32,8 @@ pub struct McpArgs {
 /// The verb.
 #[must_use]
 pub fn command() -> Command {
-    McpArgs::augment_args(
-        Command::new("mcp")
-            .about("Serves the project's run history to agents over MCP: on standard input and output, or with --http over HTTP"),
-    )
+    McpArgs::augment_args(Command::new("mcp"))
+        .about("Serves the project's run history to agents over MCP: on standard input and output, or with --http over HTTP")
 }
 
 /// Serves until stdin closes or a signal comes.

@@ -157,11 +157,18 @@ impl Settings {
         if unspecified && self.allowed_hosts.is_empty() {
             return Some(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
         }
-        let wrong = self
+        let path = self
             .endpoints
             .iter()
-            .find(|path| !path.starts_with('/') || path.len() < 2 || path.ends_with('/') || path.contains(['?', '#', ' ', '%']));
-        wrong.map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"))
+            .find(|path| !is_path(path))
+            .map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"));
+        let origin = self.allowed_origins.iter().find(|origin| !is_origin(origin));
+        let origin = origin.map(|origin| format!("--allowed-origin {origin}: give an origin such as https://app.example, without a path"));
+        let host = self.allowed_hosts.iter().find(|host| host.parse::<http::uri::Authority>().is_err() || host.contains('@'));
+        let host = host.map(|host| format!("--allowed-host {host}: give a host name such as evals.example, or with its port"));
+        let header = self.client_header.as_ref().filter(|name| http::HeaderName::from_bytes(name.as_bytes()).is_err());
+        let header = header.map(|name| format!("--client-header {name}: give a header's name such as X-Real-IP"));
+        path.or(origin).or(host).or(header)
     }
 
     /// Who everyone is where no token is asked for.
@@ -181,6 +188,17 @@ impl Settings {
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
+}
+
+fn is_path(path: &str) -> bool {
+    path.starts_with('/') && path.len() > 1 && !path.ends_with('/') && !path.contains(['?', '#', ' ', '%'])
+}
+
+/// A scheme, a host and perhaps a port, and nothing else.
+fn is_origin(origin: &str) -> bool {
+    let uri = origin.parse::<http::Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+    let bare = |uri: &http::Uri| uri.host().is_some_and(|host| !host.is_empty()) && uri.path() == "/" && uri.query().is_none();
+    uri.is_some_and(|uri| bare(&uri)) && !origin.ends_with('/') && !origin.contains('@')
 }
 
 /// Whether `host` is one of S-history's loopback spellings, or a loopback address.
