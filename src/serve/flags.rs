@@ -15,16 +15,16 @@ pub struct HttpFlags {
     #[arg(long, alias = "bind", value_name = "ADDRESS")]
     pub host: Option<String>,
     /// The port to listen on, 1 to 65535.
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// The bearer token that every request must carry; better in RUNLORE_MCP_TOKEN or a file, where other processes do not see it.
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "SECRET")]
     pub token: Option<String>,
     /// A file that holds the bearer token.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// The path of an MCP endpoint; may be given several times.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "URL_PATH")]
     pub path: Vec<String>,
     /// A host name that is answered besides the loopback's; may be given several times.
     #[arg(long, value_name = "HOST")]
