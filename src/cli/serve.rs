@@ -22,9 +22,8 @@ pub struct ServeArgs {
 /// The verb.
 #[must_use]
 pub fn command() -> Command {
-    ServeArgs::augment_args(Command::new("serve")).about(
-        "Serves the project over HTTP as the configuration says: MCP endpoints, and a private listener with livez, readyz and metrics",
-    )
+    ServeArgs::augment_args(Command::new("serve"))
+        .about("Serves the project over HTTP as the configuration says, with a private listener for health and metrics")
 }
 
 /// Serves until a signal comes.
