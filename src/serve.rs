@@ -63,6 +63,7 @@ async fn serve(session: &Session, settings: Settings) -> Result<(), CliError> {
     let service = Service::new(session, &settings, own)?;
     let admin = service.admin(&settings).await?;
     let mut signals = Signals::new()?;
+    announce(&settings, own);
     session.begin_index();
     let shutdown = CancellationToken::new();
     let public =
@@ -90,11 +91,23 @@ async fn serve(session: &Session, settings: Settings) -> Result<(), CliError> {
 async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
     let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
     if !settings.is_loopback() {
-        tracing::warn!(host = settings.host, "the service can be reached from other machines");
+        let token = if settings.token.is_some() { "with the token" } else { "without a token" };
+        tracing::warn!(host = settings.host, "the service can be reached from other machines, {token}");
     }
     let taken =
         |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));
     TcpListener::bind(addresses.as_slice()).await.map_err(taken)
+}
+
+/// Says where it listens and who may ask, as a line of the log.
+fn announce(settings: &Settings, own: SocketAddr) {
+    let urls: Vec<String> = settings.endpoints.iter().map(|path| format!("http://{own}{path}")).collect();
+    let auth = match (settings.public, &settings.token) {
+        (true, _) => "public",
+        (false, Some(_)) => "token",
+        (false, None) => "none",
+    };
+    crate::telemetry::line(&serde_json::json!({"event": "listening", "urls": urls, "auth": auth, "admin": settings.admin}));
 }
 
 /// SIGTERM and SIGINT.

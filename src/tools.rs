@@ -266,7 +266,9 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 fn command<T: Tool>() -> Command {
     // After the arguments: their struct's own documentation would stand in place of these.
-    T::Input::augment_args(Command::new(T::VERB)).about(T::ABOUT).long_about(T::DOC)
+    let command = T::Input::augment_args(Command::new(T::VERB)).about(T::ABOUT).long_about(T::DOC);
+    // Who read the tool's name in an answer may type it.
+    if T::NAME == T::VERB { command } else { command.alias(T::NAME) }
 }
 
 fn from_matches<T: Tool>(matches: &ArgMatches) -> Result<Map<String, Value>, clap::Error> {

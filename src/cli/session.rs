@@ -167,7 +167,8 @@ impl Session {
     pub fn index_now(&self, progress: &dyn Progress) -> Result<(), CliError> {
         let Begin::Due(_ticket) = self.shared.freshness.begin(clock::monotonic()) else { return Ok(()) };
         let report = self.shared.rescan(progress).map_err(CliError::Usage)?;
-        self.shared.stand(Ok(report));
+        // The answer says it: a person at a terminal need not read it twice.
+        self.shared.keep(report.note());
         Ok(())
     }
 }
@@ -226,11 +227,14 @@ impl Shared {
             Ok(report) => report.note(),
             Err(sentence) => Some(format!("{sentence}; until that is mended, logs are not looked at and what was declared before holds.")),
         };
-        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(note) = note.as_ref().filter(|note| standing.as_ref() != Some(*note)) {
+        if let Some(note) = note.as_ref().filter(|note| self.standing().as_ref() != Some(*note)) {
             tracing::warn!(note, "the project's index is not whole");
         }
-        *standing = note;
+        self.keep(note);
+    }
+
+    fn keep(&self, note: Option<String>) {
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 
     fn standing(&self) -> Option<String> {

@@ -230,13 +230,13 @@ sections! {
             "nobody but this machine, unless the operator says otherwise";
         /// The port to listen on.
         port: u16 = (4986, 1, 65_535, "port"),
-            "S-history's";
+            "next to none in use";
         /// The MCP endpoints of `runlore serve`.
         endpoints: Vec<String> = (texts ["/mcp", "/api/mcp"], 16),
-            "S-harness's and S-tenant's";
+            "short, and where clients of either kind look";
         /// Those of them that frame answers to clients of the older era as an event stream.
         event_stream_endpoints: Vec<String> = (texts ["/api/mcp"], 16),
-            "S-tenant's clients expect it; modern answers are JSON everywhere";
+            "clients of the 2025 era expect it there; modern answers are JSON everywhere";
         /// Host names that are answered besides the loopback's: `name` takes it bare, with :443, :80 or the port; `name:port` only that.
         allowed_hosts: Vec<String> = (texts [], 64),
             "a browser that was led to this address under another name must get nothing (DNS rebinding)";
@@ -266,10 +266,10 @@ sections! {
             "a heavy tool takes a core";
         /// How long one call may run.
         timeout_s: u64 = (300, 1, 3600, "seconds"),
-            "S-harness's";
+            "long enough for a heavy question, short enough to free what hangs";
         /// How long a heavy call waits for a slot before it is refused as busy.
         slot_wait_s: u64 = (30, 1, 600, "seconds"),
-            "S-harness's; under the minute at which clients give up";
+            "under the minute at which clients give up";
         /// Light tools of one caller that run at once.
         light_per_caller: usize = (8, 1, 1024, "calls"),
             "an agent asks a few things in parallel";
@@ -278,10 +278,10 @@ sections! {
             "each holds a thread of the blocking pool while it reads";
         /// Bytes of a request's body.
         body_bytes_max: usize = (65_536, 1024, 16_777_216, "bytes"),
-            "arguments are small; S-harness's";
+            "arguments are small";
         /// How long a body may take to come.
         body_deadline_s: u64 = (10, 1, 600, "seconds"),
-            "S-harness's";
+            "a body is one packet or a few";
         /// Bytes of a request's head.
         header_bytes_max: usize = (16_384, 8192, 1_048_576, "bytes"),
             "tokens take a few kilobytes; hyper alone takes hundreds";
@@ -296,10 +296,10 @@ sections! {
             "silence, half a preface and forgotten keep-alives hold a place";
         /// Open connections.
         connections_max: usize = (64, 1, 65_536, "connections"),
-            "S-harness's";
+            "each holds a file descriptor and its buffers";
         /// Open connections of one address; requests in flight of one caller behind a trusted proxy.
         per_caller_max: usize = (8, 1, 65_536, "connections"),
-            "S-harness's";
+            "an agent holds one or two";
         /// Requests in flight, of all connections together.
         in_flight_max: usize = (512, 1, 65_536, "requests"),
             "one HTTP/2 connection carries many";
@@ -308,7 +308,7 @@ sections! {
             "some 100 bytes each; beyond it the oldest are forgotten";
         /// Bytes of answers that are kept.
         cache_bytes: u64 = (16 * MIB, 0, GIB, "bytes"),
-            "S-harness's; repeated views of an agent's session";
+            "repeated views of an agent's session";
         /// How long an answer is kept at most.
         cache_ttl_s: u64 = (3600, 1, 86_400, "seconds"),
             "a write makes it stale at once; this only frees memory";

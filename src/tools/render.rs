@@ -126,6 +126,12 @@ pub const fn verdict_colour(verdict: Verdict) -> Color {
     }
 }
 
+/// A text of several lines as one, its white space closed up; the rest as [`clean`] has it.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// `8/10`, with the attempts that are in no rate behind it: `+1 infra`.
 #[must_use]
 pub fn counts(counts: Counts) -> String {

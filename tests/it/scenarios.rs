@@ -222,3 +222,20 @@ fn an_import_says_which_runs_there_are_in_the_end() {
     assert!(said.starts_with("2 logs of 2 files, in 1 run: 5 attempts read (passed 5,"), "{said}");
     assert_eq!(project.json(&["runs-list"])["runs"][0]["counts"]["passed"], 3);
 }
+
+#[test]
+fn the_base_is_of_the_same_model_where_there_is_one() {
+    let project = Project::new();
+    for (run, day, model, letter) in
+        [("good1", 1, "a/good", "C"), ("weak1", 2, "a/weak", "I"), ("good2", 3, "a/good", "C"), ("weak2", 4, "a/weak", "I")]
+    {
+        Log::new(run, "t", &format!("2026-11-0{day}T09:00:00+00:00")).all(3, letter).model(model).put(&project);
+    }
+    let answer = project.json(&["compare"]);
+    assert_eq!((answer["base"]["runId"].as_str(), &answer["same"]), (Some("weak1"), &json!(1)));
+    // A model that never ran before is held against what did.
+    Log::new("new1", "t", "2026-11-05T09:00:00+00:00").all(3, "C").model("a/new").put(&project);
+    assert_eq!(project.json(&["compare"])["base"]["runId"], "weak2");
+    let note = project.json(&["history"])["note"].clone();
+    assert!(note.as_str().is_some_and(|note| note.contains("several arms")), "{note}");
+}

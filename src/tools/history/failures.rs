@@ -182,7 +182,7 @@ impl Tool for Failures {
         Ok(Output {
             note: note(ctx, &run, input.filter.as_deref(), total, causes.len())?,
             several_arms: ctx.store.arms(std::slice::from_ref(&run.run_id))?.get(&run.run_id).is_some_and(|arms| arms.len() > 1),
-            next: next(&run, &cells),
+            next: next(ctx, &run, &cells),
             returned: cells.len(),
             complete: cells.len() == total,
             total,
@@ -226,10 +226,15 @@ fn note(ctx: &Ctx, run: &Run, filter: Option<&str>, total: usize, causes: usize)
     }))
 }
 
-fn next(run: &Run, cells: &[FailingCell]) -> Option<Next> {
-    let attempt = cells.first()?.attempts.first()?;
-    let arguments = [("run".to_owned(), run.run_id.clone()), ("attempt".to_owned(), attempt.attempt.clone())];
-    Some(Next { tool: "transcript".to_owned(), arguments: arguments.into() })
+/// The transcript of the first failure; where that may not be read, its evaluation's history.
+fn next(ctx: &Ctx, run: &Run, cells: &[FailingCell]) -> Option<Next> {
+    let cell = cells.first()?;
+    let (tool, arguments) = match cell.attempts.first() {
+        Some(attempt) if ctx.caller.holds("traces:read") => ("transcript", vec![("run", &run.run_id), ("attempt", &attempt.attempt)]),
+        _ => ("history", vec![("filter", &cell.evaluation)]),
+    };
+    let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+    Some(Next { tool: tool.to_owned(), arguments })
 }
 
 /// The failing cells with their place in the history, new first.

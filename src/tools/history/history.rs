@@ -126,6 +126,7 @@ impl Tool for History {
         rows.truncate(ctx.limits.rows);
         let last = lasts(ctx, &input, &rows)?;
         let arms = ctx.store.arms(&ids)?;
+        let note = note.or_else(|| several_arms(&rows));
         Ok(Output {
             runs: runs.iter().map(|run| RunHead::new(run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect(),
             returned: rows.len(),
@@ -232,6 +233,20 @@ fn otherwise(ctx: &Ctx, query: RunQuery) -> Result<(Vec<Run>, Option<String>), T
             .to_owned()
     };
     Ok((runs, Some(note)))
+}
+
+/// Rows whose runs are of several arms read like flakes: said, since they are split only where one run holds several (decision 57).
+fn several_arms(rows: &[Series]) -> Option<String> {
+    let arms = |row: &&Series| row.cells.iter().flatten().map(|cell| &cell.key.arm).collect::<BTreeSet<_>>().len();
+    let mixed: BTreeSet<&str> = rows.iter().filter(|row| arms(row) > 1).map(|row| row.key.evaluation.as_str()).collect();
+    let shown: Vec<&str> = mixed.iter().take(3).copied().collect();
+    let more = if mixed.len() > shown.len() { ", ..." } else { "" };
+    (!mixed.is_empty()).then(|| {
+        format!(
+            "Runs of several arms stand in one row of {}{more}: what changes there may be the arm; runs and compare name it.",
+            shown.join(", ")
+        )
+    })
 }
 
 /// One row before its last word is known.

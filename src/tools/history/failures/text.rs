@@ -5,7 +5,7 @@
 
 use comfy_table::Color;
 
-use super::{FailingAttempt, FailingCell, Output, Recurrence};
+use super::{FailingAttempt, FailingCell, Next, Output, Recurrence};
 use crate::{
     domain::attempt::{Check, shorten},
     tools::render::{self, Grid, Style, Text},
@@ -26,10 +26,7 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
         parts.push(format!("... and {} more cells; raise limit or narrow with filter", output.total - output.returned));
     }
     parts.extend(output.note.clone());
-    parts.extend(output.next.as_ref().map(|next| {
-        let arguments: Vec<String> = next.arguments.iter().map(|(name, value)| format!("{name}={}", render::clean(value))).collect();
-        format!("next: {} {}", next.tool, arguments.join(" "))
-    }));
+    parts.extend(output.next.as_ref().map(next));
     parts.join("\n")
 }
 
@@ -41,7 +38,7 @@ fn causes(output: &Output, style: &Style) -> String {
             cause.attempts.to_string().into(),
             cause.evaluation.clone().into(),
             Text::coloured(check, Color::Red),
-            shorten(&cause.reason, 120).into(),
+            render::one_line(&shorten(&cause.reason, 120)).into(),
         ]);
     }
     grid.text()
@@ -67,6 +64,16 @@ fn cell(cell: &FailingCell, several_arms: bool) -> String {
     format!("{head}\n{}", attempts.join("\n"))
 }
 
+/// The next call as a command line that can be pasted.
+fn next(next: &Next) -> String {
+    let quoted = |value: &String| format!("'{}'", render::clean(value).replace('\'', "'\\''"));
+    let words: Vec<String> = match next.tool.as_str() {
+        "transcript" => ["run", "attempt"].iter().filter_map(|name| next.arguments.get(*name)).map(quoted).collect(),
+        _ => next.arguments.iter().map(|(name, value)| format!("--{name} {}", quoted(value))).collect(),
+    };
+    format!("next: runlore {} {}", next.tool, words.join(" "))
+}
+
 const fn word(recurrence: Recurrence) -> &'static str {
     match recurrence {
         Recurrence::First => "never counted before",
@@ -78,7 +85,7 @@ const fn word(recurrence: Recurrence) -> &'static str {
 
 fn attempt(attempt: &FailingAttempt) -> String {
     let mut lines = vec![format!("  {} {}", attempt.outcome.word(), render::clean(&attempt.attempt))];
-    lines.extend(attempt.error.as_ref().map(|error| format!("    error: {}", render::clean(&shorten(error, LINE)))));
+    lines.extend(attempt.error.as_ref().map(|error| format!("    error: {}", render::one_line(&shorten(error, LINE)))));
     lines.extend(attempt.limit.as_ref().map(|limit| format!("    ended by a limit: {}", render::clean(limit))));
     lines.extend(attempt.checks.iter().map(check));
     let tail = attempt.tail.iter().flatten();
@@ -90,7 +97,7 @@ fn attempt(attempt: &FailingAttempt) -> String {
 fn check(check: &Check) -> String {
     let value = check.label.clone().or_else(|| check.value.map(|value| value.to_string())).unwrap_or_default();
     let reason = check.reason.as_ref().map(|reason| format!(": {}", shorten(reason, LINE))).unwrap_or_default();
-    format!("    check {} = {}{}", render::clean(&check.name), render::clean(&value), render::clean(&reason))
+    format!("    check {} = {}{}", render::clean(&check.name), render::one_line(&value), render::one_line(&reason))
 }
 
 /// A message as `role: text`; anything else as it is.
@@ -108,7 +115,7 @@ pub(crate) fn spoken(line: &str) -> String {
             .collect();
         Some(if calls.is_empty() { format!("{role}: {said}") } else { format!("{role}: {said} [calls {}]", calls.join(", ")) })
     });
-    render::clean(&shorten(&shown.unwrap_or_else(|| line.to_owned()).replace('\n', " "), LINE))
+    render::one_line(&shorten(&shown.unwrap_or_else(|| line.to_owned()), LINE))
 }
 
 #[cfg(test)]
@@ -118,7 +125,7 @@ mod tests {
     #[test]
     fn messages_are_shown_as_speech() {
         assert_eq!(spoken(r#"{"role":"tool","content":"3\nlines"}"#), "tool: 3 lines");
-        assert_eq!(spoken(r#"{"role":"assistant","content":"","tool_calls":[{"function":"add"}]}"#), "assistant:  [calls add]");
+        assert_eq!(spoken(r#"{"role":"assistant","content":"","tool_calls":[{"function":"add"}]}"#), "assistant: [calls add]");
         assert_eq!(spoken("no json"), "no json");
     }
 }

@@ -6,7 +6,7 @@
 use super::{AttemptRecord, Eval, Record, rate};
 use crate::{
     domain::{attempt::shorten, outcome::Outcome},
-    tools::render::{clean, counts, short_time},
+    tools::render::{clean, counts, one_line, short_time},
 };
 
 /// Attempts that did not pass, listed per evaluation at most.
@@ -70,5 +70,5 @@ fn failed(eval: &Eval) -> String {
 
 fn why(attempt: &AttemptRecord) -> String {
     let check = attempt.checks.iter().find(|check| check.passed == Some(false)).and_then(|check| check.reason.as_ref());
-    attempt.error.as_ref().or(check).map(|reason| format!(": {}", clean(&shorten(reason, 200)))).unwrap_or_default()
+    attempt.error.as_ref().or(check).map(|reason| format!(": {}", one_line(&shorten(reason, 200)))).unwrap_or_default()
 }
