@@ -71,6 +71,9 @@ use crate::{
 /// What a step's future is.
 pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// Looks at the files, without holding a thread while it waits; what an answer should say of the index.
+pub type Refresh = Arc<dyn Fn() -> BoxFuture<Option<String>> + Send + Sync>;
+
 /// What comes back up the list.
 pub type Reply = Result<Served, Refusal>;
 
@@ -130,7 +133,7 @@ pub struct Settings {
     /// The project.
     pub store: Arc<dyn Store>,
     /// Brings the index up to date with the files, waiting for a bounded time, and says what an answer should say of it.
-    pub refresh: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    pub refresh: Refresh,
     /// What replaces secrets on the way out.
     pub redactor: Arc<Redactor>,
     /// Bounds on answers.

@@ -41,6 +41,7 @@ use crate::{
     telemetry::{
         hook::Hooks,
         metrics::{self, Metrics},
+        redaction::Redactor,
     },
     tools::{ENTRIES, render::Style},
 };
@@ -149,8 +150,15 @@ impl Service {
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
         let asked = session.settings(Style::PLAIN, true);
         let store = asked.store.clone();
-        let gate =
-            Gate::new(crate::gate::Settings { bounds: bounds(settings), hooks: hooks.clone(), call_timeout: settings.timeout, ..asked });
+        // The token is a known value too: whoever may read must not find it in an answer.
+        let secrets = settings.token.iter().map(|token| token.secret().to_owned());
+        let gate = Gate::new(crate::gate::Settings {
+            bounds: bounds(settings),
+            hooks: hooks.clone(),
+            call_timeout: settings.timeout,
+            redactor: Arc::new(Redactor::from_environment(secrets)),
+            ..asked
+        });
         gate.watch(&metrics).map_err(fault)?;
         let counters = Arc::new(Counters::default());
         watch_connections(&metrics, &counters).map_err(fault)?;

@@ -145,7 +145,10 @@ impl Session {
             redactor: shared.redactor.clone(),
             limits: shared.config.tool_limits(),
             call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
-            refresh: Arc::new(move || shared.refresh()),
+            refresh: Arc::new(move || {
+                let shared = shared.clone();
+                Box::pin(async move { shared.refresh().await })
+            }),
             bounds: gate::Bounds::default(),
             hooks: Hooks::default(),
             style,
@@ -188,14 +191,14 @@ impl Shared {
     }
 
     /// Looks at the files when that is due, waits for a bounded time, and gives what the answer should say of it.
-    fn refresh(self: &Arc<Self>) -> Option<String> {
+    async fn refresh(self: &Arc<Self>) -> Option<String> {
         let patience = Duration::from_millis(self.config.index.wait_ms);
         match self.freshness.begin(clock::monotonic()) {
             Begin::Fresh => return self.standing(),
             Begin::UnderWay => {}
             Begin::Due(ticket) => self.look_aside(ticket),
         }
-        if self.freshness.wait(patience) {
+        if self.freshness.settled(patience).await {
             return self.standing();
         }
         Some(

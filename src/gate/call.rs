@@ -35,20 +35,32 @@ pub struct Call {
     pub generation: Option<u64>,
     /// What the answer should say of the index. The step `fresh` fills it in.
     pub note: Option<String>,
+    /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
+    pub mark: Option<super::slots::Mark>,
 }
 
 impl Call {
     /// A call from this machine, which no limit holds for.
     #[must_use]
     pub fn local(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller) -> Self {
-        Self { entry, arguments, caller, request_id: clock::request_id(), client: None, counted: false, generation: None, note: None }
+        Self {
+            entry,
+            arguments,
+            caller,
+            request_id: clock::request_id(),
+            client: None,
+            counted: false,
+            generation: None,
+            note: None,
+            mark: None,
+        }
     }
 
     /// A call over HTTP, which all limits hold for.
     #[must_use]
     pub fn remote(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller, request_id: &str, client: Client) -> Self {
         let request_id = request_id.to_owned();
-        Self { entry, arguments, caller, request_id, client: Some(client), counted: true, generation: None, note: None }
+        Self { entry, arguments, caller, request_id, client: Some(client), counted: true, generation: None, note: None, mark: None }
     }
 
     /// Whose limits it counts on: the key or subject id when there is one, else the address (decision 33).

@@ -1,22 +1,22 @@
 //! The index is brought up to date with the project's files before a call (`index.rescan_s`), and the store's generation is read.
 //!
 //! Promises: an answer, a cached one too, knows the files as they were when the last look was no older than that: this step stands before the
-//! cache, whose key has the generation that was read after the look. Both take one hop to the blocking pool.
-//! What the index does not know yet, or could not read, is a note for the answer, and part of the cache's key.
-//! Does not: fail a call because of a file. A generation that cannot be read is none, and
-//! such a call is not cached.
+//! cache, whose key has the generation that was read after the look. Waiting for a look holds no thread, so that those who wait starve nobody.
+//! What the index does not know yet, or could not read, is a note for the answer, and part of the cache's key; who may not read texts is told
+//! only that there is something.
+//! Does not: fail a call because of a file. A generation that cannot be read is none, and such a call is not cached.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Call, Refusal, Reply, Settings,
+    Call, Refresh, Refusal, Reply, Settings,
     next::{Next, Step},
 };
 use crate::store::Store;
 
 /// The step.
 pub struct Fresh {
-    refresh: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    refresh: Refresh,
     store: Arc<dyn Store>,
     within: Duration,
 }
@@ -28,21 +28,35 @@ impl Fresh {
         Self { refresh: settings.refresh.clone(), store: settings.store.clone(), within: settings.call_timeout }
     }
 
-    fn look(self: Arc<Self>) -> (Option<String>, Option<u64>) {
-        let note = (self.refresh)();
-        (note, self.store.generation().ok())
+    async fn look(&self) -> (Option<String>, Option<u64>) {
+        let note = (self.refresh)().await;
+        let store = self.store.clone();
+        let reading = tokio::task::spawn_blocking(move || store.generation().ok());
+        let _given_up = AbortOnDrop(reading.abort_handle());
+        (note, reading.await.unwrap_or_default())
+    }
+}
+
+/// Takes work that has not begun off the blocking pool's queue when the call that wanted it is gone.
+pub(super) struct AbortOnDrop(pub(super) tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
 impl Step for Fresh {
     async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
-        let within = self.within;
-        let looking = tokio::task::spawn_blocking(move || self.look());
-        match tokio::time::timeout(within, looking).await {
-            Ok(Ok((note, generation))) => (call.generation, call.note) = (generation, note),
-            Ok(Err(_)) => tracing::error!(requestId = call.request_id, "the index could not be brought up to date"),
-            Err(_) => return Err(Refusal::Timeout { tool: call.entry.name, seconds: within.as_secs() }),
-        }
+        let Ok((note, generation)) = tokio::time::timeout(self.within, self.look()).await else {
+            return Err(Refusal::Timeout { tool: call.entry.name, seconds: self.within.as_secs() });
+        };
+        call.generation = generation;
+        call.note = if call.caller.holds("traces:read") {
+            note
+        } else {
+            note.map(|_| "Not all of the project's logs are in this answer.".to_owned())
+        };
         next.call(call).await
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::Semaphore;
 use tower::Service;
 
-use super::{BoxFuture, Call, Refusal, Reply, Served, Settings};
+use super::{BoxFuture, Call, Refusal, Reply, Served, Settings, fresh::AbortOnDrop};
 use crate::{
     clock,
     tools::{Answer, Ctx, ToolError},
@@ -61,6 +61,7 @@ async fn run(parts: Arc<Parts>, call: Call) -> Reply {
         let _handler = handler;
         answer(&parts.settings, call)
     });
+    let _given_up = AbortOnDrop(ended.abort_handle());
     match ended.await {
         Ok(answer) => Ok(Served { answer: Arc::new(answer?), cached: false }),
         Err(panic) => {
@@ -70,7 +71,9 @@ async fn run(parts: Arc<Parts>, call: Call) -> Reply {
     }
 }
 
+/// The call's mark of its caller goes with it: who leaves while it is computed has it running all the same.
 fn answer(settings: &Settings, call: Call) -> Result<Answer, ToolError> {
+    let _mark = call.mark;
     let Settings { store, limits, style, .. } = settings;
     let ctx = Ctx { store: store.clone(), caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
     (call.entry.run)(&ctx, call.arguments)

@@ -2,7 +2,8 @@
 //!
 //! Promises: a caller's own second heavy call is refused at once, and so is a ninth light one; a slot is waited for 30 s, in the order of
 //! arrival; what a call holds is given back when it ends, however it ends: answered, refused, panicked, late or left by its client.
-//! Does not: hold anything for stdio and the command line, or hold a slot for an in-process tool whose call was given up (decision 19).
+//! Does not: hold anything for stdio and the command line, or hold a slot for an in-process tool whose call was given up (decision 19);
+//! its caller's mark stays until the thread that computes it has ended, so that leaving early is no way to have more running.
 
 use std::{
     collections::{HashMap, hash_map::Entry as Place},
@@ -59,7 +60,7 @@ impl Slots {
         self.lock().len()
     }
 
-    fn mark(&self, call: &Call) -> Result<Mark<'_>, Refusal> {
+    fn mark(self: &Arc<Self>, call: &Call) -> Result<Mark, Refusal> {
         let (caller, weight) = (call.counted_as(), call.entry.weight);
         let max = if weight == Weight::Heavy { 1 } else { self.light_max };
         let mut running = self.lock();
@@ -68,7 +69,7 @@ impl Slots {
             return Err(Refusal::CallerBusy { tool: call.entry.name, max, heavy: weight == Weight::Heavy });
         }
         *count += 1;
-        Ok(Mark { slots: self, caller, weight })
+        Ok(Mark(Arc::new(Taken { slots: self.clone(), caller, weight })))
     }
 
     async fn slot(&self, weight: Weight) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
@@ -96,14 +97,17 @@ impl Marks {
     }
 }
 
-/// A caller's mark, taken off when dropped.
-struct Mark<'a> {
-    slots: &'a Slots,
+/// A caller's mark, taken off when the last who holds it lets go.
+#[derive(Clone)]
+pub struct Mark(#[expect(dead_code, reason = "held, not read")] Arc<Taken>);
+
+struct Taken {
+    slots: Arc<Slots>,
     caller: CallerKey,
     weight: Weight,
 }
 
-impl Drop for Mark<'_> {
+impl Drop for Taken {
     fn drop(&mut self) {
         let mut running = self.slots.lock();
         let Place::Occupied(mut place) = running.entry(self.caller.clone()) else { return };
@@ -117,13 +121,16 @@ impl Drop for Mark<'_> {
 }
 
 impl Step for Slots {
-    async fn take<N: Next>(self: Arc<Self>, call: Call, mut next: N) -> Reply {
+    async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
         if !call.counted {
             return next.call(call).await;
         }
         // Waiting counts as running: a caller cannot fill the queue alone.
-        let _mark = self.mark(&call)?;
+        let mark = self.mark(&call)?;
+        call.mark = Some(mark.clone());
         let _slot = self.slot(call.entry.weight).await?;
-        next.call(call).await
+        let reply = next.call(call).await;
+        drop(mark);
+        reply
     }
 }

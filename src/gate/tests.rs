@@ -63,7 +63,7 @@ fn house(bounds: Bounds) -> House {
         store: store.clone(),
         refresh: Arc::new(move || {
             counted.fetch_add(1, SeqCst);
-            None
+            Box::pin(std::future::ready(None))
         }),
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: Limits::default(),

@@ -5,16 +5,18 @@
 //! Does not: read a clock (the caller says what time it is) or look itself.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use tokio::sync::Notify;
 
 /// When the last look was, and whether one is under way.
 #[derive(Debug)]
 pub struct Freshness {
     rescan: Duration,
     state: Mutex<State>,
-    ended: Condvar,
+    ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ impl Freshness {
     /// A look is due when the last one began longer than `rescan` ago.
     #[must_use]
     pub fn new(rescan: Duration) -> Arc<Self> {
-        Arc::new(Self { rescan, state: Mutex::default(), ended: Condvar::new() })
+        Arc::new(Self { rescan, state: Mutex::default(), ended: Notify::new() })
     }
 
     /// Whether a look is due at `now` and nobody is at it; then it is the caller's.
@@ -57,12 +59,17 @@ impl Freshness {
         Begin::Due(Ticket(self.clone()))
     }
 
-    /// Waits up to `patience` for the look that is under way; whether none is any more.
-    #[must_use]
-    pub fn wait(&self, patience: Duration) -> bool {
-        let waited = self.ended.wait_timeout_while(self.lock(), patience, |state| state.under_way);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !state.under_way
+    /// Waits up to `patience` for the look that is under way, without holding a thread; whether none is any more.
+    pub async fn settled(&self, patience: Duration) -> bool {
+        let ended = self.ended.notified();
+        tokio::pin!(ended);
+        // From here on an end is not missed, so the state is asked after it.
+        ended.as_mut().enable();
+        if !self.lock().under_way {
+            return true;
+        }
+        let _ = tokio::time::timeout(patience, ended).await;
+        !self.lock().under_way
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -78,7 +85,7 @@ pub struct Ticket(Arc<Freshness>);
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.0.lock().under_way = false;
-        self.0.ended.notify_all();
+        self.0.ended.notify_waiters();
     }
 }
 
@@ -98,28 +105,30 @@ mod tests {
         assert!(!due(now));
     }
 
-    #[test]
-    fn others_wait_for_a_bounded_time() {
+    #[tokio::test]
+    async fn others_wait_for_a_bounded_time() {
         let (freshness, now) = (Freshness::new(RESCAN), Instant::now());
         let Begin::Due(ticket) = freshness.begin(now) else { panic!("the first look is due") };
         assert!(matches!(freshness.begin(now), Begin::UnderWay));
-        assert!(!freshness.wait(Duration::from_millis(1)));
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| freshness.wait(Duration::from_secs(60)));
-            drop(ticket);
-            assert!(waiting.join().unwrap());
+        assert!(!freshness.settled(Duration::from_millis(1)).await);
+        let waiting = tokio::spawn({
+            let freshness = freshness.clone();
+            async move { freshness.settled(Duration::from_secs(60)).await }
         });
+        tokio::task::yield_now().await;
+        drop(ticket);
+        assert!(waiting.await.unwrap());
         assert!(matches!(freshness.begin(now), Begin::Fresh));
     }
 
-    #[test]
-    fn a_look_that_panics_does_not_lock_the_next_out() {
+    #[tokio::test]
+    async fn a_look_that_panics_does_not_lock_the_next_out() {
         let (freshness, now) = (Freshness::new(RESCAN), Instant::now());
         let look = || {
             let _ticket = freshness.begin(now);
             panic!("broken");
         };
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(look)).is_err());
-        assert!(freshness.wait(Duration::ZERO) && matches!(freshness.begin(now + RESCAN), Begin::Due(_)));
+        assert!(freshness.settled(Duration::ZERO).await && matches!(freshness.begin(now + RESCAN), Begin::Due(_)));
     }
 }

@@ -96,6 +96,9 @@ fn passed(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Vec<(Strin
     passed
 }
 
+/// Settings that hold text or structure rather than a word: a name or factor tells them apart by a digest, and never says what they say.
+const TEXTS: [&str; 6] = ["system_message", "extra_body", "extra_headers", "response_schema", "stop_seqs", "logit_bias"];
+
 /// The settings of generation. Logs of 2024 have them in the plan only.
 fn generation<'a>(eval: &Fields<'a>, plan: &Fields<'a>) -> Fields<'a> {
     fields(eval.get("model_generate_config").or_else(|| plan.get("config")))
@@ -160,6 +163,9 @@ fn sandbox(raw: Option<&RawValue>) -> Option<String> {
 
 /// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
 fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
+    if TEXTS.contains(&name) {
+        return digest(std::iter::once(raw.get())).chars().take(DIGEST_CHARS).collect();
+    }
     let plain = text(Some(raw)).unwrap_or_else(|| Cow::Owned(compact(raw.get())));
     let level = shown.redactor.redact_value(name, &plain);
     // In capitals any name with KEY, TOKEN, ... in it is a secret's; the text says it together with its name.
@@ -231,6 +237,15 @@ mod tests {
         }
         // An argument of the task may be called so and is another matter.
         assert_eq!(made(r#"{"model":"m","task_args":{"timeout":5},"model_generate_config":{"timeout":null}}"#).name, "m+timeout=5");
+    }
+
+    #[test]
+    fn a_prompt_is_told_apart_and_not_told() {
+        let named =
+            |prompt: &str| made(&format!(r#"{{"model":"m","model_generate_config":{{"system_message":"{prompt}","temperature":0.5}}}}"#));
+        let (a, b) = (named("be kind"), named("be brief"));
+        assert!(a.name != b.name && !format!("{a:?}").contains("kind"), "{a:?}");
+        assert!(a.name.contains("temperature=0.5"));
     }
 
     #[test]
