@@ -52,6 +52,18 @@ fn the_private_listener_answers_its_own_host_only() {
     drop(silent);
 }
 
+/// The log once `whole` holds of it: lines are written by a thread of their own, so an answer can be first.
+fn settled(service: &Service, whole: impl Fn(&str) -> bool) -> String {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    loop {
+        let log = service.log();
+        if whole(&log) || std::time::Instant::now() > deadline {
+            return log;
+        }
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn each_call_leaves_one_line_without_values() {
     let service = Service::start(&["--token", "canary-token"]);
@@ -62,7 +74,7 @@ fn each_call_leaves_one_line_without_values() {
     ask("runs-list", json!({}));
     ask("history", json!({"limit": 0, "canary-name": 1}));
     ask("canary-tool", json!({}));
-    let log = service.log();
+    let log = settled(&service, |log| log.matches("\"event\":\"call\"").count() == 4);
     assert!(!log.contains("canary"), "{log}");
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
     let calls: Vec<&Value> = lines.iter().filter(|line| line["event"] == "call").collect();
@@ -80,6 +92,7 @@ fn an_answer_and_its_line_share_an_id() {
     let service = Service::start(&[]);
     let answer = service.ask(&Request::call(service.port, "history", &json!({})));
     let id = answer.header("x-request-id").unwrap();
+    settled(&service, |log| log.contains(id));
     assert!(service.log().contains(id), "{id} in {}", service.log());
     let given = service.ask(&Request::call(service.port, "history", &json!({})).with("x-request-id", "mine"));
     assert_ne!(given.header("x-request-id"), Some("mine"));
