@@ -61,7 +61,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 async fn serve(session: &Session, settings: Settings) -> Result<(), CliError> {
     let listener = listen(&settings).await?;
     let own = listener.local_addr().map_err(|error| CliError::Refused(error.to_string()))?;
-    let service = Service::new(session, &settings, own)?;
+    let service = Service::new(session, &settings)?;
     let admin = service.admin(&settings).await?;
     let mut signals = Signals::new()?;
     announce(&settings, own);
@@ -144,7 +144,7 @@ struct Service {
 }
 
 impl Service {
-    fn new(session: &Session, settings: &Settings, _: SocketAddr) -> Result<Self, CliError> {
+    fn new(session: &Session, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
         let metrics = Arc::new(Metrics::new(ENTRIES.iter().map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);

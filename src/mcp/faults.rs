@@ -5,7 +5,6 @@
 
 use serde_json::{Value, json};
 
-use super::versions;
 use crate::{domain::attempt::shorten, gate::message::Era};
 
 /// Why a request has no result.
@@ -53,21 +52,6 @@ impl Fault {
     pub fn resource(uri: &str, era: Era) -> Self {
         let code = if era == Era::Modern { -32602 } else { -32002 };
         Self { data: Some(json!({"uri": shorten(uri, 512)})), ..Self::new(code, "there is no such resource") }
-    }
-
-    /// The version is not spoken.
-    #[must_use]
-    pub fn version(asked: &str) -> Self {
-        Self {
-            data: Some(json!({"supported": versions::SPOKEN, "requested": shorten(asked, 80)})),
-            ..Self::new(-32022, "this protocol version is not spoken here")
-        }
-    }
-
-    /// The caller may not.
-    #[must_use]
-    pub fn denied(needs: &str) -> Self {
-        Self { data: Some(json!({"reason": "insufficient_scope"})), ..Self::new(-32000, needs) }
     }
 
     /// A fault of ours.

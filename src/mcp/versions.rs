@@ -3,19 +3,16 @@
 //! Promises: one list for discovery, for `initialize` and for headers.
 //! Does not: know what differs between them.
 
-/// The oldest, for requests of the older era without a version header (decision 53).
-pub const UNSAID: &str = "2025-03-26";
-/// What a client is answered that asks `initialize` for a version outside the list.
-pub const LATEST_LEGACY: &str = "2025-11-25";
-/// The version without a handshake.
-pub const MODERN: &str = "2026-07-28";
+use crate::gate::message::OLDEST_LEGACY;
+pub use crate::gate::message::{MODERN, NEWEST_LEGACY};
+
 /// All of them, the newest last.
-pub const SPOKEN: &[&str] = &[UNSAID, "2025-06-18", LATEST_LEGACY, MODERN];
+pub const SPOKEN: &[&str] = &[OLDEST_LEGACY, "2025-06-18", NEWEST_LEGACY, MODERN];
 
 /// The version to answer an `initialize` that asks for `asked`.
 #[must_use]
 pub fn negotiated(asked: &str) -> &'static str {
-    SPOKEN.iter().copied().find(|version| *version == asked && *version != MODERN).unwrap_or(LATEST_LEGACY)
+    SPOKEN.iter().copied().find(|version| *version == asked && *version != MODERN).unwrap_or(NEWEST_LEGACY)
 }
 
 #[cfg(test)]
@@ -23,8 +20,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_door_speaks_the_same() {
+        let mut door = crate::gate::message::VERSIONS;
+        door.reverse();
+        assert_eq!(SPOKEN, door);
+    }
+
+    #[test]
     fn a_known_version_is_kept_and_an_unknown_one_becomes_the_latest_with_a_handshake() {
         assert_eq!(["2025-03-26", "2025-06-18", "2025-11-25"].map(negotiated), ["2025-03-26", "2025-06-18", "2025-11-25"]);
-        assert_eq!(["2026-07-28", "2024-11-05", "x", ""].map(negotiated), [LATEST_LEGACY; 4]);
+        assert_eq!(["2026-07-28", "2024-11-05", "x", ""].map(negotiated), [NEWEST_LEGACY; 4]);
     }
 }

@@ -82,6 +82,12 @@ impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Bounded<
     }
 }
 
+/// The run that a tool is about when none is named.
+#[must_use]
+pub fn latest() -> String {
+    "latest".to_owned()
+}
+
 /// Decodes a tool's arguments.
 ///
 /// # Errors

@@ -15,7 +15,12 @@ use crate::{
         outcome::{Counts, Outcome},
     },
     store::{AttemptQuery, AttemptRow, CellQuery, Run, RunPoint, Streak},
-    tools::{Ctx, Tool, ToolError, arguments::Bounded, render::Style, resolve},
+    tools::{
+        Ctx, Tool, ToolError,
+        arguments::{self, Bounded},
+        render::Style,
+        resolve,
+    },
 };
 
 mod text;
@@ -32,7 +37,7 @@ pub enum Failures {}
 pub struct Input {
     /// The run: latest, latest~N, an id, the beginning of one, or a Git sha.
     #[arg(default_value = "latest")]
-    #[serde(default = "latest")]
+    #[serde(default = "arguments::latest")]
     pub run: String,
     /// Only evaluations whose id contains this, ignoring case.
     #[arg(long, value_name = "TEXT")]
@@ -46,10 +51,6 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub tail: Bounded<0, 100, 12>,
-}
-
-fn latest() -> String {
-    "latest".to_owned()
 }
 
 /// The result of `failures`.

@@ -20,7 +20,12 @@ use crate::{
         time::Timestamp,
     },
     store::{AttemptQuery, AttemptRow, CellQuery, Kind, Run, RunEvaluation},
-    tools::{Ctx, Tool, ToolError, arguments::Bounded, render::Style, resolve},
+    tools::{
+        Ctx, Tool, ToolError,
+        arguments::{self, Bounded},
+        render::Style,
+        resolve,
+    },
 };
 
 mod markdown;
@@ -46,7 +51,7 @@ pub enum Format {
 pub struct Input {
     /// The run: latest, latest~N, an id, the beginning of one, or a Git sha.
     #[arg(default_value = "latest")]
-    #[serde(default = "latest")]
+    #[serde(default = "arguments::latest")]
     pub run: String,
     /// The run record as json, or md for people.
     #[arg(long, value_name = "WORD", value_enum, default_value_t)]
@@ -64,10 +69,6 @@ pub struct Input {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     #[serde(default = "yes")]
     pub attempts: bool,
-}
-
-fn latest() -> String {
-    "latest".to_owned()
 }
 
 const fn yes() -> bool {

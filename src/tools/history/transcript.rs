@@ -11,7 +11,7 @@ use crate::{
     domain::attempt::shorten,
     tools::{
         Ctx, Tool, ToolError,
-        arguments::Bounded,
+        arguments::{self, Bounded},
         render::{self, Style},
         resolve,
     },
@@ -27,7 +27,7 @@ pub enum Transcript {}
 pub struct Input {
     /// The run: latest, latest~N, an id, the beginning of one, or a Git sha.
     #[arg(default_value = "latest")]
-    #[serde(default = "latest")]
+    #[serde(default = "arguments::latest")]
     pub run: String,
     /// The attempt's key as failures and show give it, or <evaluation>#<n> where that is one attempt.
     // Optional to clap, which would otherwise take what follows `--` for the attempt alone: see `words`.
@@ -41,10 +41,6 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 1000, 200>,
-}
-
-fn latest() -> String {
-    "latest".to_owned()
 }
 
 /// The result of `transcript`.
@@ -88,7 +84,7 @@ impl Tool for Transcript {
         let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         match (given("run"), given("attempt")) {
             (_, true) => Ok(input),
-            (true, false) => Ok(Input { run: latest(), attempt: input.run, ..input }),
+            (true, false) => Ok(Input { run: arguments::latest(), attempt: input.run, ..input }),
             (false, false) => {
                 let said = "the attempt's key is missing; give it after the run: runlore transcript [RUN] <ATTEMPT>\n";
                 Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, said))
