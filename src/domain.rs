@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod cell;
 pub mod compare;
 pub mod declared;
+pub mod extras;
 pub mod grouping;
 pub mod key;
 pub mod log;

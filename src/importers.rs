@@ -4,16 +4,19 @@
 //! not by name, never a panic. Text is redacted on the way in.
 //! Does not: walk directories or write anything.
 
+pub mod beside;
 mod inspect;
 mod nan;
 mod raw;
 mod scan;
+mod sniff;
 mod window;
 
 use std::io::{Read, Seek, SeekFrom};
 
+use self::{beside::Beside, sniff::Format};
 use crate::{
-    domain::{attempt::Attempt, log::LogHeader},
+    domain::{attempt::Attempt, extras::Extras, log::LogHeader},
     telemetry::redaction::Redactor,
 };
 
@@ -63,6 +66,8 @@ pub enum Item {
 pub struct Opened<'a> {
     /// Everything but the attempts.
     pub header: LogHeader,
+    /// What few formats hold.
+    pub extras: Extras,
     /// The attempts, in the order of the file.
     pub items: Box<dyn Iterator<Item = Result<Item, String>> + 'a>,
 }
@@ -75,6 +80,7 @@ impl<T: Read + Seek> Input for T {}
 enum Container {
     Archive,
     Json,
+    Xml,
     Neither,
 }
 
@@ -82,17 +88,31 @@ enum Container {
 ///
 /// # Errors
 /// [`Refused`], with a sentence that says why and names no path.
-pub fn open<'a>(mut input: Box<dyn Input + 'a>, limits: &'a Limits, redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
+pub fn open<'a>(
+    mut input: Box<dyn Input + 'a>,
+    _beside: &'a dyn Beside,
+    limits: &'a Limits,
+    redactor: &'a Redactor,
+) -> Result<Opened<'a>, Refused> {
     match container(&mut input)? {
         Container::Archive => inspect::eval_log::open(input, limits, redactor),
-        // Another JSON format is told here by its first members, before the file is taken for an Inspect log.
-        Container::Json => inspect::json_log::open(input, limits, redactor),
-        Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
+        Container::Json => json(input, limits, redactor),
+        Container::Xml | Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
+    }
+}
+
+fn json<'a>(mut input: Box<dyn Input + 'a>, limits: &'a Limits, redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
+    let format = sniff::format(&mut input);
+    input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    match format {
+        Format::Inspect => inspect::json_log::open(input, limits, redactor),
+        Format::Record | Format::Promptfoo | Format::PromptfooRows | Format::LmEval | Format::LmEvalSamples => {
+            Err(Refused::NotALog("no eval log".to_owned()))
+        }
     }
 }
 
 fn container(input: &mut dyn Input) -> Result<Container, Refused> {
-    let unreadable = |error: std::io::Error| Refused::Broken(format!("the file cannot be read: {}", error.kind()));
     let mut first = Vec::new();
     input.take(HEAD_BYTES).read_to_end(&mut first).map_err(unreadable)?;
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
@@ -100,6 +120,14 @@ fn container(input: &mut dyn Input) -> Result<Container, Refused> {
     if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
         return Ok(Container::Archive);
     }
-    let opens = first.iter().find(|byte| !byte.is_ascii_whitespace());
-    Ok(if opens == Some(&b'{') { Container::Json } else { Container::Neither })
+    let text = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
+    Ok(match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Container::Json,
+        Some(b'<') => Container::Xml,
+        _ => Container::Neither,
+    })
+}
+
+fn unreadable(error: std::io::Error) -> Refused {
+    Refused::Broken(format!("the file cannot be read: {}", error.kind()))
 }

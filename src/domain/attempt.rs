@@ -6,7 +6,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{outcome::Outcome, time::Timestamp};
+use super::{
+    extras::{Answer, ContextUse, SkillRead},
+    outcome::Outcome,
+    time::Timestamp,
+};
 use crate::transcript::Packed;
 
 /// One assertion or score inside an attempt.
@@ -92,6 +96,14 @@ pub struct Attempt {
     pub output: Option<String>,
     /// Its messages and events.
     pub transcript: Packed,
+    /// What the rest of its log calls it, where something there refers to it. Not kept.
+    pub label: Option<String>,
+    /// Questions about it alone.
+    pub answers: Vec<Answer>,
+    /// What it read of its skills.
+    pub skill_reads: Vec<SkillRead>,
+    /// How much context it used.
+    pub context: Option<ContextUse>,
 }
 
 /// `text` cut to `max` bytes at a character, saying how much was cut.

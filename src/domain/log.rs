@@ -95,6 +95,9 @@ pub struct EvaluationInfo {
     pub settings: BTreeMap<String, String>,
     /// Attempts planned for it in this log; none where only what is recorded is known.
     pub planned: Option<u32>,
+    /// The same for each arm, where the log says it so; then `planned` is not looked at.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub planned_by_arm: BTreeMap<String, u32>,
 }
 
 /// What is being compared: a model with everything around it.
@@ -111,6 +114,9 @@ pub struct ArmInfo {
 /// One figure that the tool itself reported, kept so that ours can be held against it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportedMetric {
+    /// The evaluation that it is of; none where the log has only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<String>,
     /// The scorer it came from.
     pub scorer: String,
     /// The name of the scored thing (a scorer of several values reports one row a value).

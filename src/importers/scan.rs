@@ -8,6 +8,8 @@ use std::io::{Read, Seek, SeekFrom};
 use memchr::memchr2;
 
 const BUFFER_BYTES: usize = 128 * 1024;
+/// What some editors put before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Why scanning stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +114,9 @@ impl<R: Read> Scanner<R> {
             self.at = 0;
             let read = self.input.by_ref().take(BUFFER_BYTES as u64).read_to_end(&mut self.held);
             read.map_err(|error| Stop::Unreadable(error.kind().to_string()))?;
+            if self.base == 0 && self.held.starts_with(BYTE_ORDER_MARK) {
+                self.at = BYTE_ORDER_MARK.len();
+            }
         }
         Ok(self.held.get(self.at..).unwrap_or_default())
     }

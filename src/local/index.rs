@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     domain::declared::{Declared, RunRule},
-    importers::{self, Input, Limits, Opened, Refused},
+    importers::{self, Input, Limits, Opened, Refused, beside::Beside},
     store::{Change, FileRow, FileStamp, FileState, Selector, Store},
     telemetry::redaction::Redactor,
 };
@@ -43,7 +43,7 @@ const RULE: &str = " (run = ";
 const RUN_ID_BYTES_MAX: usize = 256;
 
 /// Opens a log of any format; [`importers::open`], or another in tests.
-pub type Open = for<'a> fn(Box<dyn Input + 'a>, &'a Limits, &'a Redactor) -> Result<Opened<'a>, Refused>;
+pub type Open = for<'a> fn(Box<dyn Input + 'a>, &'a dyn Beside, &'a Limits, &'a Redactor) -> Result<Opened<'a>, Refused>;
 
 /// Brings logs into a store.
 pub struct Indexer<'a> {

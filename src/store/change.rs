@@ -4,7 +4,7 @@
 //! Does not: apply anything; the adapters do.
 
 use super::Kind;
-use crate::domain::{attempt::Attempt, declared::Declared, log::LogHeader, outcome::Counts};
+use crate::domain::{attempt::Attempt, declared::Declared, extras::Extras, log::LogHeader, outcome::Counts};
 
 /// One write. Nothing else writes.
 #[expect(
@@ -41,6 +41,8 @@ pub struct LogChange<'a> {
     pub kind: Kind,
     /// Everything but the attempts.
     pub header: LogHeader,
+    /// What few formats hold.
+    pub extras: Extras,
     /// Whether the operator fixed `header.run_key` (decision 93): then a retry does not move.
     pub pinned: bool,
     /// Up to 500 ancestor shas of the head commit, nearest first, where a repository was at hand (decision 90).

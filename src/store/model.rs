@@ -68,7 +68,7 @@ impl State {
     }
 
     fn log(&mut self, change: LogChange<'_>) -> Result<Applied> {
-        let LogChange { file, kind, mut header, pinned, ancestors, attempts } = change;
+        let LogChange { file, kind, mut header, extras: _, pinned, ancestors, attempts } = change;
         let held = self.files.get(&file.path);
         if let Some(held) = held.filter(|held| held.row.stamp.digest == file.digest) {
             let same = |log: &KeptLog| (log.kind, log.pinned, &log.header.run_key) == (kind, pinned, &header.run_key);

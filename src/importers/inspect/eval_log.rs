@@ -20,6 +20,7 @@ use super::{
     score::{Decider, Kinds},
 };
 use crate::{
+    domain::extras::Extras,
     importers::{Input, Item, Limits, Opened, Refused, raw::List},
     telemetry::redaction::Redactor,
 };
@@ -49,7 +50,7 @@ pub(in crate::importers) fn open<'a>(
     let places = places(&archive).into_iter();
     let items =
         Items { archive, places, context, old_scorer: head.old_scorer, seen: HashSet::new(), summaries: None, ready: VecDeque::new() };
-    Ok(Opened { header: head.header, items: Box::new(items) })
+    Ok(Opened { header: head.header, extras: Extras::default(), items: Box::new(items) })
 }
 
 /// The members that hold the summaries: the whole ones, else the journal's parts.

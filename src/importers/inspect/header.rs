@@ -193,6 +193,7 @@ impl Parts<'_> {
             dataset_digest: dataset_digest(name.as_deref(), ids.as_deref()),
             scorer_digest: self.scorer_digest(),
             settings: settings(&self.eval, &fields(self.top.get("plan")), shown),
+            planned_by_arm: BTreeMap::new(),
             planned: small(self.results.get("total_samples")).filter(|planned| *planned > 0).or(planned_ids).filter(|planned| *planned > 0),
         }
     }
@@ -225,6 +226,7 @@ impl Parts<'_> {
             let metrics = score.get("metrics").or_else(|| self.results.get("metrics"));
             for (metric, raw) in &fields(metrics).0 {
                 found.push(ReportedMetric {
+                    evaluation: None,
                     scorer: scorer.clone().into_owned(),
                     name: name.clone().into_owned(),
                     reducer: text(score.get("reducer")).map(std::borrow::Cow::into_owned),

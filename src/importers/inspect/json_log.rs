@@ -14,6 +14,7 @@ use super::{
     score::{Decider, Kinds},
 };
 use crate::{
+    domain::extras::Extras,
     importers::{
         Input, Item, Limits, Opened, Refused,
         nan::strict,
@@ -72,7 +73,7 @@ pub(in crate::importers) fn open<'a>(
     let context = Context { limits, redactor, evaluation, arm, decider: Decider::of(head.ranking, &kinds) };
     let places = index.places();
     let items = Items { scanner, places: places.into_iter(), context, old_scorer: head.old_scorer, ready: VecDeque::new() };
-    Ok(Opened { header: head.header, items: Box::new(items) })
+    Ok(Opened { header: head.header, extras: Extras::default(), items: Box::new(items) })
 }
 
 /// What the first pass finds.

@@ -150,6 +150,10 @@ impl<'a> Sample<'a> {
             target: target(self.target).map(whole),
             output: self.said().map(whole),
             transcript: Packed::default(),
+            label: None,
+            answers: Vec::new(),
+            skill_reads: Vec::new(),
+            context: None,
         }
     }
 

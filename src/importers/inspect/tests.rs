@@ -19,7 +19,7 @@ use crate::{
         outcome::Counts,
         time::Timestamp,
     },
-    importers::{Item, Limits, Refused, open},
+    importers::{Item, Limits, Refused, beside, open},
     telemetry::redaction::Redactor,
     transcript::page,
 };
@@ -45,7 +45,7 @@ pub(super) fn import_with(bytes: Vec<u8>, limits: &Limits) -> Result<Whole, Refu
 }
 
 pub(super) fn import_knowing(bytes: Vec<u8>, limits: &Limits, redactor: &Redactor) -> Result<Whole, Refused> {
-    let opened = open(Box::new(Cursor::new(bytes)), limits, redactor)?;
+    let opened = open(Box::new(Cursor::new(bytes)), &beside::Alone, limits, redactor)?;
     let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new(), broken: None };
     for item in opened.items {
         match item {

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::{Candidate, Pass, Remark, run_id_fault};
 use crate::{
     domain::{attempt::Attempt, declared::RunRule, log::LogHeader},
-    importers::{Item, Opened, Refused},
+    importers::{Item, Opened, Refused, beside::Alone},
     local::root::reason,
     store::{self, Applied, Change, FileStamp, FileState, Kind, LogChange},
 };
@@ -145,7 +145,7 @@ impl Pass<'_> {
         let after = file.try_clone();
         let changed =
             || after.as_ref().ok().and_then(|file| file.metadata().ok()).map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(stat));
-        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), self.indexer.limits, self.indexer.redactor);
+        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), &Alone, self.indexer.limits, self.indexer.redactor);
         match opened {
             Ok(opened) => self.log(candidate, stamp, opened, &changed),
             // Whoever names a file so means a log: an empty or overwritten one is worth a complaint.
@@ -177,7 +177,7 @@ impl Pass<'_> {
     }
 
     fn log(&mut self, candidate: &Candidate, file: FileStamp, opened: Opened<'_>, changed: &dyn Fn() -> bool) -> store::Result<()> {
-        let Opened { mut header, items } = opened;
+        let Opened { mut header, extras, items } = opened;
         let pinned = match pin(&candidate.rule, &mut header, &candidate.key) {
             Ok(pinned) => pinned,
             Err(why) => {
@@ -198,7 +198,7 @@ impl Pass<'_> {
             }
             Err(error) => Some(Err(error)),
         });
-        let change = LogChange { file: file.clone(), kind: Kind::Recorded, header, pinned, ancestors, attempts: &mut attempts };
+        let change = LogChange { file: file.clone(), kind: Kind::Recorded, header, extras, pinned, ancestors, attempts: &mut attempts };
         let applied = self.apply(Change::Log(change));
         drop(attempts);
         match applied {

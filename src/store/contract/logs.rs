@@ -46,7 +46,14 @@ pub(crate) fn log(id: &str, at: i64) -> Log {
         error: None,
         tags: vec![],
         metadata: BTreeMap::new(),
-        metrics: vec![ReportedMetric { scorer: "s".into(), name: "s".into(), reducer: None, metric: "mean".into(), value: Some(0.5) }],
+        metrics: vec![ReportedMetric {
+            evaluation: None,
+            scorer: "s".into(),
+            name: "s".into(),
+            reducer: None,
+            metric: "mean".into(),
+            value: Some(0.5),
+        }],
     };
     let file = FileStamp { path: format!("{id}.json"), size: 10, mtime_ns: at, digest: format!("d-{id}"), source: Some("logs".into()) };
     Log { file, kind: Kind::Recorded, header, pinned: false, ancestors: vec![], attempts: vec![] }
@@ -97,6 +104,10 @@ pub(crate) fn attempt(case: &str, outcome: Outcome) -> Attempt {
         target: Some("out".into()),
         output: Some("said".into()),
         transcript: Packed::default(),
+        label: None,
+        answers: Vec::new(),
+        skill_reads: Vec::new(),
+        context: None,
     }
 }
 
@@ -157,6 +168,7 @@ impl Log {
             file: self.file.clone(),
             kind: self.kind,
             header: self.header.clone(),
+            extras: Default::default(),
             pinned: self.pinned,
             ancestors: self.ancestors.clone(),
             attempts: &mut attempts,

@@ -38,7 +38,7 @@ const INSERT_LOG: &str =
 
 /// Writes the log; with `place` it joins its run before the attempts come, which saves moving them.
 pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChange<'_>, place: Option<&mut Touched>) -> Result<Kept> {
-    let LogChange { file, kind, header, pinned, ancestors, attempts } = change;
+    let LogChange { file, kind, header, extras: _, pinned, ancestors, attempts } = change;
     let ancestors_no = give_ancestors(connection, &ancestors)?;
     connection.prepare_cached(INSERT_LOG)?.execute(params![
         header.log_id,

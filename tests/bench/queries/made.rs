@@ -86,6 +86,7 @@ fn fill(path: &Path, runs: u32) -> Result<(), Failed> {
             .flat_map(|evaluation| (1..=ATTEMPTS).map(move |epoch| (evaluation, epoch)))
             .map(|(evaluation, epoch)| Ok(attempt(run, evaluation, epoch, &transcript)));
         store.apply(Change::Log(LogChange {
+            extras: Default::default(),
             file: stamp(run),
             kind: Kind::Recorded,
             header: header(run),
@@ -209,6 +210,10 @@ fn attempt(run: u32, evaluation: u32, epoch: u32, transcript: &Packed) -> Attemp
         target: Some(format!("what is right in evaluation {evaluation}")),
         output: Some(format!("What was answered in evaluation {evaluation}, in a sentence or two of ordinary length.")),
         transcript: transcript.clone(),
+        label: None,
+        answers: Vec::new(),
+        skill_reads: Vec::new(),
+        context: None,
     }
 }
 

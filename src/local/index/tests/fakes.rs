@@ -10,17 +10,23 @@ use crate::{
         attempt::{Attempt, Usage},
         cell::{Cell, CellKey, Grain},
         declared::Declared,
+        extras::Extras,
         log::{Git, LogHeader, RunStatus},
         outcome::{Counts, Outcome},
         time::Timestamp,
     },
-    importers::{Input, Item, Limits, Opened, Refused},
+    importers::{Input, Item, Limits, Opened, Refused, beside::Beside},
     store::*,
     telemetry::redaction::Redactor,
     transcript::Packed,
 };
 
-pub fn open<'a>(mut input: Box<dyn Input + 'a>, _: &'a Limits, _: &'a Redactor) -> std::result::Result<Opened<'a>, Refused> {
+pub fn open<'a>(
+    mut input: Box<dyn Input + 'a>,
+    _: &'a dyn Beside,
+    _: &'a Limits,
+    _: &'a Redactor,
+) -> std::result::Result<Opened<'a>, Refused> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(|error| Refused::Broken(error.to_string()))?;
     if text.starts_with('/') {
@@ -32,7 +38,9 @@ pub fn open<'a>(mut input: Box<dyn Input + 'a>, _: &'a Limits, _: &'a Redactor) 
     let first = lines.next().unwrap_or_default();
     let words: Vec<&str> = first.split(' ').collect();
     match words.as_slice() {
-        ["LOG", id, run, more @ ..] => Ok(Opened { header: header(id, run, more), items: Box::new(lines.map(item)) }),
+        ["LOG", id, run, more @ ..] => {
+            Ok(Opened { header: header(id, run, more), extras: Extras::default(), items: Box::new(lines.map(item)) })
+        }
         ["BROKEN"] => Err(Refused::Broken("the archive is cut short".to_owned())),
         _ => Err(Refused::NotALog("is no log".to_owned())),
     }
@@ -91,6 +99,10 @@ fn item(line: String) -> std::result::Result<Item, String> {
         target: None,
         output: None,
         transcript: Packed::default(),
+        label: None,
+        answers: Vec::new(),
+        skill_reads: Vec::new(),
+        context: None,
     })))
 }
 

@@ -217,6 +217,7 @@ fn a_full_disk_changes_nothing() {
         file: big.file.clone(),
         kind: big.kind,
         header: big.header.clone(),
+        extras: Default::default(),
         pinned: false,
         ancestors: vec![],
         attempts: &mut attempts,
