@@ -5,11 +5,13 @@
 //! Does not: hold logic of its own.
 
 pub mod demo;
+pub mod export;
 pub mod health;
 pub mod import;
 pub mod mcp;
 pub mod output;
 pub mod progress;
+pub mod record;
 pub mod serve;
 pub mod session;
 pub mod tool;
@@ -110,8 +112,10 @@ pub fn command() -> Command {
         .args(place)
         .subcommand(demo::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
+        .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
         .subcommand(health::command())
         .subcommand(mcp::command())
+        .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommands(tools)
 }
@@ -124,6 +128,14 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "import" => {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             import::run(&args, &place, output)
+        }
+        "export" => {
+            let args = export::ExportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            export::run(&args, &place, output)
+        }
+        "record" => {
+            let args = record::RecordArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            record::run(&args, &place, output)
         }
         "serve" => {
             let args = serve::ServeArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
@@ -151,9 +163,11 @@ mod tests {
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
         ("demo", "shows a person around"),
+        ("export", "writes files"),
         ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
         ("mcp", "is the server itself"),
+        ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
         ("help", "is clap's"),
     ];

@@ -14,6 +14,7 @@ pub mod log;
 pub mod outcome;
 pub mod planned;
 pub mod reference;
+pub mod run_record;
 pub mod signature;
 pub mod text;
 pub mod time;

@@ -8,6 +8,7 @@ pub mod beside;
 mod inspect;
 mod nan;
 mod raw;
+mod record;
 mod scan;
 mod sniff;
 mod window;
@@ -90,23 +91,35 @@ enum Container {
 /// [`Refused`], with a sentence that says why and names no path.
 pub fn open<'a>(
     mut input: Box<dyn Input + 'a>,
-    _beside: &'a dyn Beside,
+    beside: &'a dyn Beside,
     limits: &'a Limits,
     redactor: &'a Redactor,
 ) -> Result<Opened<'a>, Refused> {
     match container(&mut input)? {
         Container::Archive => inspect::eval_log::open(input, limits, redactor),
-        Container::Json => json(input, limits, redactor),
+        Container::Json => json(input, beside, limits, redactor),
         Container::Xml | Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
     }
 }
 
-fn json<'a>(mut input: Box<dyn Input + 'a>, limits: &'a Limits, redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
+/// The log id of the record of the run `run_id`.
+#[must_use]
+pub fn record_log_id(run_id: &str) -> String {
+    record::log_id(run_id)
+}
+
+fn json<'a>(
+    mut input: Box<dyn Input + 'a>,
+    beside: &'a dyn Beside,
+    limits: &'a Limits,
+    redactor: &'a Redactor,
+) -> Result<Opened<'a>, Refused> {
     let format = sniff::format(&mut input);
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     match format {
         Format::Inspect => inspect::json_log::open(input, limits, redactor),
-        Format::Record | Format::Promptfoo | Format::PromptfooRows | Format::LmEval | Format::LmEvalSamples => {
+        Format::Record => record::open(input, beside, limits, redactor),
+        Format::Promptfoo | Format::PromptfooRows | Format::LmEval | Format::LmEvalSamples => {
             Err(Refused::NotALog("no eval log".to_owned()))
         }
     }

@@ -7,17 +7,23 @@
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
+mod extras;
 #[cfg(test)]
 pub(crate) mod model;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
 
-pub use self::change::{Applied, Change, FileRow, FileStamp, FileState, LogChange};
+pub use self::{
+    change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
+    extras::{AttemptRest, RunExtras},
+};
+pub use crate::domain::log::Kind;
 use crate::domain::{
     attempt::{Check, Usage},
     cell::{Cell, CellKey, Grain, Verdict},
     declared::Declared,
+    extras::Analysis,
     log::{ArmInfo, EvaluationInfo, Git, RunStatus},
     outcome::{Counts, Outcome},
     time::Timestamp,
@@ -58,28 +64,6 @@ pub enum Error {
 
 /// A store's answer.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// Whether a run's records are kept on purpose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Imported, or kept under `.history/`.
-    #[default]
-    Recorded,
-    /// Under `.runlore/runs/`, not yet kept.
-    Scratch,
-}
-
-impl Kind {
-    /// The kind's word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Kind::Recorded => "recorded",
-            Kind::Scratch => "scratch",
-        }
-    }
-}
 
 /// A run, without what it holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -276,6 +260,8 @@ pub struct AttemptRow {
     pub lines: u64,
     /// How many of those lines, from the first, are its conversation's messages.
     pub messages: u64,
+    /// What few readers want; none when the query did not ask for it.
+    pub rest: Option<Box<AttemptRest>>,
 }
 
 /// Which attempts of a run to read. The order is evaluation, case, arm, n.
@@ -289,6 +275,8 @@ pub struct AttemptQuery<'a> {
     pub outcomes: &'a [Outcome],
     /// Whether to read the checks too.
     pub checks: bool,
+    /// Whether to read what few readers want too.
+    pub rest: bool,
 }
 
 /// Attempts that failed for the same reason.
@@ -429,6 +417,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>>;
+
+    /// What a run's logs say besides; none where there is no such run.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn extras(&self, run: &str) -> Result<Option<RunExtras>>;
+
+    /// Analyses of a run, newest first; saved ones before cached ones of the same time.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn analyses(&self, run: &str) -> Result<Vec<Analysis>>;
 
     /// A page of the transcript of the attempt with `key`; none where there is no such attempt. Past the end the page is empty.
     ///

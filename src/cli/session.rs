@@ -32,7 +32,7 @@ use crate::{
         sqlite::{Options, Sqlite},
     },
     telemetry::{hook::Hooks, redaction::Redactor},
-    tools::render::Style,
+    tools::{Ctx, render::Style},
 };
 
 /// What the command line says of where to work.
@@ -128,6 +128,25 @@ impl Session {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.shared.config
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &*self.shared.store
+    }
+
+    /// What a person's own verbs look things up with.
+    #[must_use]
+    pub fn ctx(&self) -> Ctx {
+        Ctx {
+            store: self.shared.store.clone(),
+            caller: Caller::local(),
+            now: clock::now(),
+            limits: self.shared.config.tool_limits(),
+            style: Style::PLAIN,
+            note: None,
+        }
     }
 
     /// Calls `with` with an indexer of this project.

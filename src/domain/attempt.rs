@@ -15,14 +15,18 @@ use crate::transcript::Packed;
 
 /// One assertion or score inside an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Check {
     /// Its name: the scorer, the assertion; `scorer.key` for one value of a scorer of several.
     pub name: String,
     /// What made it: `score`, `assertion`, `skipped`, ...
+    #[serde(default)]
     pub kind: String,
     /// Whether it passed; null where it could not answer.
+    #[serde(default)]
     pub passed: Option<bool>,
     /// Its value as a number; null where there is none, NaN included.
+    #[serde(default)]
     pub value: Option<f64>,
     /// Its value as the tool wrote it, where that is not a number (`C`, `yes`, a JSON text).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +41,7 @@ pub struct Check {
 
 /// What an attempt consumed; null where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Usage {
     /// Input tokens, cache reads and writes excluded.
     pub input_tokens: Option<u64>,
@@ -106,15 +110,22 @@ pub struct Attempt {
     pub context: Option<ContextUse>,
 }
 
-/// `text` cut to `max` bytes at a character, saying how much was cut.
+/// `text` cut to `max` bytes at a character, saying how much was cut. What was cut so before stays: a second pass changes nothing.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
-    if text.len() <= max {
+    if text.len() <= max || is_shortened(text, max) {
         return text.to_owned();
     }
     let end = text.floor_char_boundary(max);
     let (kept, cut) = text.split_at_checked(end).unwrap_or((text, ""));
     format!("{kept}...[{} bytes cut]", cut.len())
+}
+
+/// Whether `text` is what [`shorten`] made of a longer one.
+fn is_shortened(text: &str, max: usize) -> bool {
+    let Some(head) = text.strip_suffix(" bytes cut]") else { return false };
+    let digits = head.trim_end_matches(|character: char| character.is_ascii_digit());
+    digits.len() < head.len() && digits.strip_suffix("...[").is_some_and(|kept| kept.len() <= max)
 }
 
 #[cfg(test)]
@@ -125,5 +136,7 @@ mod tests {
     fn text_is_cut_at_a_character_and_says_so() {
         assert_eq!(shorten("short", 5), "short");
         assert_eq!(shorten("日本語", 4), "日...[6 bytes cut]");
+        assert_eq!(shorten("日...[6 bytes cut]", 4), "日...[6 bytes cut]");
+        assert_eq!(shorten("日本...[6 bytes cut]", 4), "日...[19 bytes cut]");
     }
 }

@@ -158,4 +158,6 @@ pub struct Extras {
     pub pairs: Vec<Pair>,
     /// Analyses.
     pub analyses: Vec<Analysis>,
+    /// Shas of the commits before the run's own, nearest first, where the log itself knows them.
+    pub ancestors: Vec<String>,
 }

@@ -5,7 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{log::RunStatus, time::Timestamp};
+use super::{
+    log::{Kind, RunStatus},
+    time::Timestamp,
+};
+
+/// The format of run records.
+pub const RECORD: &str = "record";
 
 /// What grouping needs to know of one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,9 +80,18 @@ pub fn together(a: RunStatus, b: RunStatus) -> RunStatus {
     order.into_iter().find(|status| a == *status || b == *status).unwrap_or(RunStatus::Cancelled)
 }
 
+/// Whether a log is the record of a whole run, which gives way to that run's own logs: both would count the same attempts. One that the
+/// operator put into a run by hand is a part of it like any other.
+#[must_use]
+pub fn is_record(format: &str, pinned: bool) -> bool {
+    format == RECORD && !pinned
+}
+
 /// What decides between two files that hold one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
+    /// Recorded or scratch.
+    pub kind: Kind,
     /// How the file's log stands.
     pub status: RunStatus,
     /// Attempts recorded in it.
@@ -87,10 +102,10 @@ pub struct Copy {
     pub path: String,
 }
 
-/// Whether `a` counts rather than `b`: ended before started, then more attempts, then later completed, then the lesser path.
+/// Whether `a` counts rather than `b`: recorded before scratch, then ended before started, then more attempts, then later completed, then the lesser path.
 #[must_use]
 pub fn wins(a: &Copy, b: &Copy) -> bool {
-    let rank = |copy: &Copy| (copy.status.ended(), copy.attempts, copy.completed_at);
+    let rank = |copy: &Copy| (copy.kind == Kind::Recorded, copy.status.ended(), copy.attempts, copy.completed_at);
     match rank(a).cmp(&rank(b)) {
         std::cmp::Ordering::Equal => a.path < b.path,
         order => order.is_gt(),
@@ -175,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_better_copy_wins() {
-        let copy = |status, attempts, path: &str| Copy { status, attempts, completed_at: None, path: path.into() };
+        let copy = |status, attempts, path: &str| Copy { kind: Kind::Recorded, status, attempts, completed_at: None, path: path.into() };
         assert!(wins(&copy(RunStatus::Completed, 1, "b"), &copy(RunStatus::Running, 9, "a")));
         assert!(wins(&copy(RunStatus::Completed, 2, "b"), &copy(RunStatus::Completed, 1, "a")));
         assert!(wins(&copy(RunStatus::Completed, 1, "a"), &copy(RunStatus::Completed, 1, "b")));

@@ -60,8 +60,31 @@ impl RunStatus {
     }
 }
 
+/// Whether a run's records are kept on purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Imported, or kept under `.history/`.
+    #[default]
+    Recorded,
+    /// Under `.runlore/runs/`, not yet kept.
+    Scratch,
+}
+
+impl Kind {
+    /// The kind's word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Recorded => "recorded",
+            Kind::Scratch => "scratch",
+        }
+    }
+}
+
 /// The state of the code that was evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Git {
     /// The commit, as the log wrote it (often 7 to 9 hexadecimal digits).
     pub sha: Option<String>,
@@ -112,7 +135,8 @@ pub struct ArmInfo {
 }
 
 /// One figure that the tool itself reported, kept so that ours can be held against it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReportedMetric {
     /// The evaluation that it is of; none where the log has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -47,6 +47,7 @@ impl Outcome {
 
 /// The five counts that stand beside every rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Counts {
     /// Attempts that passed.
     pub passed: u32,

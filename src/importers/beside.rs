@@ -18,6 +18,16 @@ pub const ANALYSES: &str = "analysis/";
 
 /// The files beside the one that is opened.
 pub trait Beside {
+    /// The main file's own name, without its directory; empty where it has none.
+    fn main(&self) -> &str {
+        ""
+    }
+
+    /// When the main file was last changed, where that is known.
+    fn own_modified(&self) -> Option<Timestamp> {
+        None
+    }
+
     /// Their names, relative to the main file's directory, with `/` between parts; in order.
     fn names(&self) -> &[String];
 

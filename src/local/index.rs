@@ -5,6 +5,7 @@
 //! Does not: parse a format, write anything but changes of the store, or wait longer for another process than the store does.
 
 mod file;
+mod group;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use std::{
     rc::Rc,
 };
 
+use self::group::Grouped;
 use super::{
     git::Ancestry,
     progress::{Progress, Silent},
@@ -26,12 +28,21 @@ use super::{
 use crate::{
     domain::declared::{Declared, RunRule},
     importers::{self, Input, Limits, Opened, Refused, beside::Beside},
-    store::{Change, FileRow, FileStamp, FileState, Selector, Store},
+    store::{Change, FileRow, FileStamp, FileState, Kind, Selector, Store},
     telemetry::redaction::Redactor,
 };
 
 /// The directory that is looked at without being declared.
 pub const DEFAULT_SOURCE: &str = "logs";
+
+/// Where recorded runs stand as records.
+pub const HISTORY: &str = ".history";
+
+/// Where scratch runs stand as records.
+pub const SCRATCH: &str = ".runlore/runs";
+
+/// What is looked at without being declared, where it is there.
+const UNDECLARED: [(&str, Kind); 3] = [(DEFAULT_SOURCE, Kind::Recorded), (HISTORY, Kind::Recorded), (SCRATCH, Kind::Scratch)];
 
 /// A file of more bytes is refused, unless the operator says otherwise.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
@@ -74,8 +85,18 @@ struct Candidate {
     key: String,
     source: Option<Rc<str>>,
     rule: Rc<RunRule>,
+    kind: Kind,
+    /// What stands beside it.
+    beside: Vec<String>,
     /// Whether it was named itself, rather than found in a directory.
     named: bool,
+}
+
+/// How files are found, and what that makes of them.
+struct Found {
+    source: Option<Rc<str>>,
+    rule: Rc<RunRule>,
+    kind: Kind,
 }
 
 /// One import or look.
@@ -131,8 +152,14 @@ impl<'a> Indexer<'a> {
         let mut candidates = Vec::new();
         for path in paths {
             match place(path) {
-                Ok(path) if path.is_dir() => pass.found(&path, None, &rule, &mut candidates),
-                Ok(path) => candidates.extend(pass.candidate(path, None, &rule, true)),
+                Ok(path) if path.is_dir() => {
+                    pass.found(&path, &Found { source: None, rule: rule.clone(), kind: Kind::Recorded }, &mut candidates)
+                }
+                Ok(path) => {
+                    let beside = group::companions(&path, self.bounds);
+                    let found = Found { source: None, rule: rule.clone(), kind: Kind::Recorded };
+                    candidates.extend(pass.candidate((path, beside), &found, true));
+                }
                 Err(error) => pass.complain(&path.display().to_string(), &reason(&error)),
             }
         }
@@ -152,10 +179,14 @@ impl<'a> Indexer<'a> {
         let mut candidates = Vec::new();
         for source in &declared.source {
             let label = source_label(&source.path, &source.run);
-            pass.source(&source.path, true, &label, source.run.clone(), &mut candidates);
+            let found = Found { source: Some(Rc::from(label)), rule: Rc::new(source.run.clone()), kind: Kind::Recorded };
+            pass.source(&source.path, true, &found, &mut candidates);
         }
-        if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == DEFAULT_SOURCE) {
-            pass.source(DEFAULT_SOURCE, false, DEFAULT_SOURCE, RunRule::RunId, &mut candidates);
+        for (path, kind) in UNDECLARED {
+            if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == path) {
+                let found = Found { source: Some(Rc::from(path)), rule: Rc::default(), kind };
+                pass.source(path, false, &found, &mut candidates);
+            }
         }
         // What overlapping sources both find belongs to the first of them.
         let mut seen = HashSet::new();
@@ -215,11 +246,14 @@ impl<'a> Pass<'a> {
     }
 
     /// The files of one source.
-    fn source(&mut self, path: &str, declared: bool, label: &str, rule: RunRule, candidates: &mut Vec<Candidate>) {
+    fn source(&mut self, path: &str, declared: bool, found: &Found, candidates: &mut Vec<Candidate>) {
         let top = self.indexer.root.join(path);
         match fs::canonicalize(&top) {
-            Ok(place) if place.is_dir() => self.found(&place, Some(Rc::from(label)), &Rc::new(rule), candidates),
-            Ok(place) => candidates.extend(self.candidate(place, Some(Rc::from(label)), &Rc::new(rule), false)),
+            Ok(place) if place.is_dir() => self.found(&place, found, candidates),
+            Ok(place) => {
+                let beside = group::companions(&place, self.indexer.bounds);
+                candidates.extend(self.candidate((place, beside), found, false));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && !declared => {}
             // A disk that is not mounted looks like this: what the source held stays until it can be read again.
             Err(error) => {
@@ -239,7 +273,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The files below a directory.
-    fn found(&mut self, top: &Path, source: Option<Rc<str>>, rule: &Rc<RunRule>, candidates: &mut Vec<Candidate>) {
+    fn found(&mut self, top: &Path, how: &Found, candidates: &mut Vec<Candidate>) {
         let walked = walk(top, self.indexer.bounds);
         for (path, why) in walked.unread {
             let shown = self.shown(&path);
@@ -251,12 +285,12 @@ impl<'a> Pass<'a> {
             let shown = self.shown(&path);
             self.report.skipped.push(Remark::new(&shown, "is no regular file"));
         }
-        for path in walked.files {
-            candidates.extend(self.candidate(path, source.clone(), rule, false));
+        for grouped in group::group(walked.files) {
+            candidates.extend(self.candidate(grouped, how, false));
         }
     }
 
-    fn candidate(&mut self, path: PathBuf, source: Option<Rc<str>>, rule: &Rc<RunRule>, named: bool) -> Option<Candidate> {
+    fn candidate(&mut self, (path, beside): Grouped, how: &Found, named: bool) -> Option<Candidate> {
         let relative = path.strip_prefix(self.indexer.root).unwrap_or(&path);
         let Some(key) = relative.to_str().map(str::to_owned) else {
             // Two such names can look alike as text, and the key must tell them apart.
@@ -264,7 +298,7 @@ impl<'a> Pass<'a> {
             self.complain(&shown, "the file's name is not UTF-8; rename it");
             return None;
         };
-        Some(Candidate { path, key, source, rule: Rc::clone(rule), named })
+        Some(Candidate { path, key, source: how.source.clone(), rule: how.rule.clone(), kind: how.kind, beside, named })
     }
 
     fn shown(&self, path: &Path) -> String {
@@ -324,7 +358,7 @@ impl<'a> Pass<'a> {
 
     /// The candidate, where it has to be read.
     fn due(&mut self, candidate: Candidate) -> Option<(Candidate, file::Stat)> {
-        match file::Stat::of(&candidate.path, self.indexer.file_bytes_max) {
+        match file::Stat::of(&candidate, self.indexer.file_bytes_max) {
             Ok(stat) if self.is_unchanged(&candidate, &stat) => {
                 self.report.unchanged += 1;
                 if let Some(FileState::Broken(reason)) = self.known.get(&candidate.key).map(|row| &row.state) {

@@ -3,6 +3,7 @@
 //! Promises: each test says one thing of the port and knows no adapter.
 //! Does not: test what only one adapter has (its own tests do).
 
+mod extras;
 mod logs;
 pub(crate) mod random;
 
@@ -13,6 +14,7 @@ use crate::{
     telemetry::redaction::Redactor,
     transcript::Packer,
 };
+pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
 
 /// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
@@ -34,6 +36,8 @@ macro_rules! contract {
             attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
             a_retry_replaces_whatever_its_arm_is_called
             cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
+            what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
+            a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
         }
     };
 }
@@ -120,6 +124,7 @@ pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
         retries: 1,
         lines: 0,
         messages: 0,
+        rest: None,
     };
     assert_eq!(row, expected);
     let evaluation_cells = cells(store, &["Ra"], Grain::Evaluation);

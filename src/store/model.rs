@@ -8,7 +8,7 @@ mod world;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
-use crate::domain::{attempt::Attempt, log::LogHeader};
+use crate::domain::{attempt::Attempt, extras::Extras, log::LogHeader};
 use crate::{
     domain::{compare, grouping, key},
     transcript,
@@ -41,6 +41,7 @@ struct File {
 struct KeptLog {
     kind: Kind,
     header: LogHeader,
+    extras: Extras,
     pinned: bool,
     ancestors: Vec<String>,
     attempts: Vec<Attempt>,
@@ -49,6 +50,7 @@ struct KeptLog {
 impl KeptLog {
     fn copy(&self, path: &str) -> grouping::Copy {
         grouping::Copy {
+            kind: self.kind,
             status: self.header.status,
             attempts: self.attempts.len() as u64,
             completed_at: self.header.completed_at,
@@ -68,7 +70,7 @@ impl State {
     }
 
     fn log(&mut self, change: LogChange<'_>) -> Result<Applied> {
-        let LogChange { file, kind, mut header, extras: _, pinned, ancestors, attempts } = change;
+        let LogChange { file, kind, mut header, extras, pinned, ancestors, attempts } = change;
         let held = self.files.get(&file.path);
         if let Some(held) = held.filter(|held| held.row.stamp.digest == file.digest) {
             let same = |log: &KeptLog| (log.kind, log.pinned, &log.header.run_key) == (kind, pinned, &header.run_key);
@@ -78,7 +80,10 @@ impl State {
                 _ => None,
             };
             if let Some(copy_of) = copy_of {
-                let run_id = self.run_of(&header.log_id);
+                let run_id = match &copy_of {
+                    Some(path) => self.files.get(path).and_then(|file| file.log.as_ref()).and_then(|log| self.run_of(&log.header.log_id)),
+                    None => self.run_of(&header.log_id),
+                };
                 if let Some(held) = self.files.get_mut(&file.path) {
                     held.row.stamp = file;
                 }
@@ -87,7 +92,14 @@ impl State {
         }
         let attempts = attempts.collect::<std::result::Result<Vec<_>, _>>().map_err(Error::Import)?;
         complete(&mut header, &attempts);
-        let log = KeptLog { kind, header, pinned, ancestors, attempts };
+        for pair in &extras.pairs {
+            for label in [&pair.a, &pair.b] {
+                if !attempts.iter().any(|attempt| attempt.label.as_ref() == Some(label)) {
+                    return Err(Error::Import(format!("a pair names the attempt {label}, which the log does not hold")));
+                }
+            }
+        }
+        let log = KeptLog { kind, header, extras, pinned, ancestors, attempts };
         let before = self.take(&file.path, Some(&log.header.log_id));
         Ok(self.keep(file, log, before.map(|file| file.row.state)))
     }
@@ -109,6 +121,23 @@ impl State {
             self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log) });
             return Applied { changed, run_id: self.run_of(&id), copy_of: Some(winner.clone()), ..Applied::default() };
         }
+        let run = grouping::runs(&[world::stub(&log)]).first().map(|run| (*run).to_owned());
+        if grouping::is_record(&log.header.format, log.pinned) {
+            let world = self.world();
+            let own = |file: &&File| {
+                file.log.as_ref().is_some_and(|other| {
+                    matches!(file.row.state, FileState::Log(_))
+                        && !grouping::is_record(&other.header.format, other.pinned)
+                        && world.run_of.get(&other.header.log_id) == run.as_ref()
+                })
+            };
+            if let Some(winner) = self.files.values().find(own).map(|file| file.row.stamp.path.clone()) {
+                let state = FileState::CopyOf(winner.clone());
+                let changed = before.as_ref() != Some(&state);
+                self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log) });
+                return Applied { changed, run_id: run, copy_of: Some(winner), ..Applied::default() };
+            }
+        }
         for (path, other, _) in others {
             if grouping::wins(&copy, &other) {
                 if let Some(file) = self.files.get_mut(&path) {
@@ -125,8 +154,25 @@ impl State {
         }
         let counts = Counts::of(log.attempts.iter().map(|attempt| attempt.outcome));
         let attempts = log.attempts.len() as u64;
-        self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state: FileState::Log(id.clone()) }, log: Some(log) });
+        let path = stamp.path.clone();
+        let own = !grouping::is_record(&log.header.format, log.pinned);
+        self.files.insert(path.clone(), File { row: FileRow { stamp, state: FileState::Log(id.clone()) }, log: Some(log) });
+        if own {
+            self.give_way(&id, &path);
+        }
         Applied { changed: true, run_id: self.run_of(&id), attempts, counts, copy_of: None }
+    }
+
+    /// Makes the records of the run that the log `id` is in copies of its file.
+    fn give_way(&mut self, id: &str, path: &str) {
+        let world = self.world();
+        let run = world.run_of.get(id).cloned();
+        for file in self.files.values_mut().filter(|file| matches!(file.row.state, FileState::Log(_))) {
+            let Some(log) = &file.log else { continue };
+            if grouping::is_record(&log.header.format, log.pinned) && world.run_of.get(&log.header.log_id) == run.as_ref() {
+                file.row.state = FileState::CopyOf(path.to_owned());
+            }
+        }
     }
 
     /// Takes a file out; where it held a log that counted and will hold another, the copies of that log go too.
@@ -376,7 +422,8 @@ impl Store for Model {
         };
         let shown = |kept: &KeptAttempt| {
             let checks = if query.checks { kept.row.checks.clone() } else { Vec::new() };
-            AttemptRow { checks, ..kept.row.clone() }
+            let rest = kept.row.rest.clone().filter(|_| query.rest);
+            AttemptRow { checks, rest, ..kept.row.clone() }
         };
         Ok(run.attempts.iter().filter(|kept| fits(&kept.row)).map(shown).collect())
     }
@@ -384,7 +431,7 @@ impl Store for Model {
     fn find_attempts(&self, run: &str, name: &str) -> Result<Vec<AttemptRow>> {
         let world = self.world();
         let Some(run) = world.runs.get(run) else { return Ok(Vec::new()) };
-        let rows = || run.attempts.iter().map(|kept| kept.row.clone());
+        let rows = || run.attempts.iter().map(|kept| AttemptRow { rest: None, ..kept.row.clone() });
         let exact: Vec<AttemptRow> = rows().filter(|row| row.key == name).collect();
         if !exact.is_empty() {
             return Ok(exact);
@@ -412,6 +459,14 @@ impl Store for Model {
         let mut out: Vec<Cause> = causes.into_values().filter(|cause| contains(&cause.evaluation, evaluation_contains)).collect();
         out.sort_by_key(|cause| std::cmp::Reverse(cause.attempts));
         Ok(out)
+    }
+
+    fn extras(&self, run: &str) -> Result<Option<RunExtras>> {
+        Ok(self.world().runs.get(run).map(|run| run.extras.clone()))
+    }
+
+    fn analyses(&self, run: &str) -> Result<Vec<Analysis>> {
+        Ok(self.world().runs.get(run).map(|run| run.analyses.clone()).unwrap_or_default())
     }
 
     fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {

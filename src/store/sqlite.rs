@@ -9,11 +9,13 @@ mod bases;
 mod cells;
 mod connect;
 mod count;
+mod extras;
 mod fault;
 mod names;
 pub mod open;
 mod rebuild;
 mod record;
+mod records;
 mod regroup;
 mod runs;
 mod series;
@@ -32,13 +34,14 @@ use rusqlite::Connection;
 
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run,
-    RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
+    RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
     domain::{
         cell::{Cell, CellKey, Grain},
         declared::Declared,
+        extras::Analysis,
     },
 };
 
@@ -113,6 +116,9 @@ impl Sqlite {
         }
         for row in rows {
             row.error = None;
+            if let Some(rest) = &mut row.rest {
+                rest.hide_text();
+            }
             for check in &mut row.checks {
                 (check.value, check.label, check.answer, check.reason) = (None, None, None, None);
             }
@@ -195,6 +201,18 @@ impl Store for Sqlite {
             causes.iter_mut().for_each(|cause| cause.reason.clear());
         }
         Ok(causes)
+    }
+
+    fn extras(&self, run: &str) -> Result<Option<RunExtras>> {
+        let extras = self.read(|connection| extras::of_run(connection, run))?;
+        Ok(if self.text { extras } else { extras.map(RunExtras::without_text) })
+    }
+
+    fn analyses(&self, run: &str) -> Result<Vec<Analysis>> {
+        if !self.text {
+            return Ok(Vec::new());
+        }
+        self.read(|connection| extras::analyses(connection, run))
     }
 
     fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {

@@ -3,6 +3,7 @@
 //! Promises: one file per tool; what several answers share stands in `record`.
 //! Does not: plan, judge releases, or write.
 
+pub mod analysis;
 pub mod base;
 pub mod compare;
 pub mod failures;
@@ -10,6 +11,7 @@ pub mod failures;
 pub mod history;
 pub mod kept;
 pub mod record;
+pub mod run_record;
 pub mod runs_list;
 pub mod show;
 pub mod since;

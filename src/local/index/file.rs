@@ -9,17 +9,16 @@ use std::{
     fs::{File, Metadata, OpenOptions},
     io::{self, BufReader, Read, Seek},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
-    path::Path,
 };
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, Pass, Remark, run_id_fault};
+use super::{Candidate, Pass, Remark, group::Directory, run_id_fault};
 use crate::{
-    domain::{attempt::Attempt, declared::RunRule, log::LogHeader},
-    importers::{Item, Opened, Refused, beside::Alone},
+    domain::{attempt::Attempt, declared::RunRule, extras::Extras, log::LogHeader},
+    importers::{Item, Opened, Refused, beside::Beside as _},
     local::root::reason,
-    store::{self, Applied, Change, FileStamp, FileState, Kind, LogChange},
+    store::{self, Applied, Change, FileStamp, FileState, LogChange},
 };
 
 /// Read at once: large enough that the system's cost per read does not show.
@@ -27,6 +26,9 @@ const BLOCK_BYTES: usize = 256 * 1024;
 
 /// Complaints about the parts of one log that are told one by one.
 const COMPLAINTS_MAX: usize = 20;
+
+/// Ancestors that are kept with a run (decision 90).
+const ANCESTORS_MAX: usize = 500;
 
 /// What is seen of a file without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +68,20 @@ impl From<io::Error> for Unfit {
 }
 
 impl Stat {
-    /// What is seen of the file at `path`.
-    pub fn of(path: &Path, bytes_max: u64) -> Result<Self, Unfit> {
-        Self::fit(&std::fs::metadata(path)?, bytes_max)
+    /// What is seen of a candidate and of what stands beside it.
+    pub(super) fn of(candidate: &Candidate, bytes_max: u64) -> Result<Self, Unfit> {
+        Ok(Self::fit(&std::fs::metadata(&candidate.path)?, bytes_max)?.with_beside(candidate))
+    }
+
+    /// Together with what stands beside: a file there that changes, comes or goes shows in the sum or the time.
+    fn with_beside(mut self, candidate: &Candidate) -> Self {
+        let directory = Directory::new(&candidate.path, &candidate.beside);
+        let seen = candidate.beside.iter().filter_map(|name| Self::fit(&std::fs::metadata(directory.path(name)).ok()?, u64::MAX).ok());
+        for other in seen {
+            self.size = self.size.saturating_add(other.size);
+            self.mtime_ns = self.mtime_ns.max(other.mtime_ns);
+        }
+        self
     }
 
     fn fit(found: &Metadata, bytes_max: u64) -> Result<Self, Unfit> {
@@ -86,6 +99,9 @@ impl Stat {
 /// A file that is open, with what was seen of it before a byte was read.
 struct Reading {
     file: File,
+    /// Of the file alone.
+    own: Stat,
+    /// With what stands beside.
     stat: Stat,
     digest: String,
 }
@@ -93,7 +109,7 @@ struct Reading {
 impl Pass<'_> {
     /// Reads one file into the store. An error is the store's, and ends the pass.
     pub(super) fn one(&mut self, candidate: &Candidate) -> store::Result<()> {
-        match self.reading(&candidate.path) {
+        match self.reading(candidate) {
             Ok(reading) => self.held(candidate, reading),
             Err(Unfit::Gone) if !candidate.named => Ok(()),
             Err(unfit) => {
@@ -103,23 +119,31 @@ impl Pass<'_> {
         }
     }
 
-    fn reading(&self, path: &Path) -> Result<Reading, Unfit> {
+    fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
         // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
-        let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
-        let stat = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
-        let digest = self.digest(&mut file)?;
+        let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
+        let own = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
+        let stat = own.with_beside(candidate);
+        let mut hash = Sha256::new();
+        self.digest(&mut file, &mut hash)?;
+        let directory = Directory::new(&candidate.path, &candidate.beside);
+        for name in &candidate.beside {
+            // One that cannot be read is the importer's to complain of.
+            let Ok(mut other) = directory.open(name) else { continue };
+            hash.update(name.as_bytes());
+            self.digest(&mut other, &mut hash)?;
+        }
         file.rewind()?;
-        Ok(Reading { file, stat, digest })
+        Ok(Reading { file, own, stat, digest: hexadecimal(&hash.finalize()) })
     }
 
-    fn digest(&self, file: &mut File) -> io::Result<String> {
-        let mut hash = Sha256::new();
+    fn digest(&self, file: &mut dyn Read, hash: &mut Sha256) -> io::Result<()> {
         let mut block = vec![0; BLOCK_BYTES];
         // A file that grows as fast as it is read must end too.
         let mut bounded = file.take(self.indexer.file_bytes_max);
         loop {
             let read = match bounded.read(&mut block) {
-                Ok(0) => break,
+                Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -127,14 +151,10 @@ impl Pass<'_> {
             hash.update(block.get(..read).unwrap_or_default());
             self.indexer.progress.advance(read as u64);
         }
-        Ok(hash.finalize().iter().fold(String::with_capacity(64), |mut out, byte| {
-            let _ = write!(out, "{byte:02x}");
-            out
-        }))
     }
 
     fn held(&mut self, candidate: &Candidate, reading: Reading) -> store::Result<()> {
-        let Reading { file, stat, digest } = reading;
+        let Reading { file, own, stat, digest } = reading;
         let stamp =
             FileStamp { path: candidate.key.clone(), size: stat.size, mtime_ns: stat.mtime_ns, digest, source: self.source_of(candidate) };
         if let Some((broken, reason)) = self.still_no_log(candidate, &stamp) {
@@ -144,8 +164,9 @@ impl Pass<'_> {
         // A second handle on the same open file, to see whether it changed meanwhile.
         let after = file.try_clone();
         let changed =
-            || after.as_ref().ok().and_then(|file| file.metadata().ok()).map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(stat));
-        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), &Alone, self.indexer.limits, self.indexer.redactor);
+            || after.as_ref().ok().and_then(|file| file.metadata().ok()).map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(own));
+        let directory = Directory::new(&candidate.path, &candidate.beside);
+        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), &directory, self.indexer.limits, self.indexer.redactor);
         match opened {
             Ok(opened) => self.log(candidate, stamp, opened, &changed),
             // Whoever names a file so means a log: an empty or overwritten one is worth a complaint.
@@ -177,7 +198,7 @@ impl Pass<'_> {
     }
 
     fn log(&mut self, candidate: &Candidate, file: FileStamp, opened: Opened<'_>, changed: &dyn Fn() -> bool) -> store::Result<()> {
-        let Opened { mut header, extras, items } = opened;
+        let Opened { mut header, mut extras, items } = opened;
         let pinned = match pin(&candidate.rule, &mut header, &candidate.key) {
             Ok(pinned) => pinned,
             Err(why) => {
@@ -185,8 +206,7 @@ impl Pass<'_> {
                 false
             }
         };
-        let sha = header.git.as_ref().and_then(|git| git.sha.clone());
-        let ancestors = sha.map_or_else(Vec::new, |sha| self.ancestry.before(&sha).to_vec());
+        let ancestors = self.ancestors(&header, &mut extras);
         let mut complaints = Vec::new();
         let mut complained = 0_usize;
         let mut attempts = items.filter_map(|item| match item {
@@ -198,7 +218,7 @@ impl Pass<'_> {
             }
             Err(error) => Some(Err(error)),
         });
-        let change = LogChange { file: file.clone(), kind: Kind::Recorded, header, extras, pinned, ancestors, attempts: &mut attempts };
+        let change = LogChange { file: file.clone(), kind: candidate.kind, header, extras, pinned, ancestors, attempts: &mut attempts };
         let applied = self.apply(Change::Log(change));
         drop(attempts);
         match applied {
@@ -211,6 +231,15 @@ impl Pass<'_> {
             Err(store::Error::Import(reason)) => self.broken(candidate, file, reason, changed),
             Err(error) => Err(error),
         }
+    }
+
+    /// The commits before the log's own: the repository's word, else the log's.
+    fn ancestors(&mut self, header: &LogHeader, extras: &mut Extras) -> Vec<String> {
+        let sha = header.git.as_ref().and_then(|git| git.sha.clone());
+        let known = sha.map_or_else(Vec::new, |sha| self.ancestry.before(&sha).to_vec());
+        let mut said = std::mem::take(&mut extras.ancestors);
+        said.truncate(ANCESTORS_MAX);
+        if known.is_empty() { said } else { known }
     }
 
     fn written(&mut self, candidate: &Candidate, applied: Applied, changed: &dyn Fn() -> bool) {
@@ -268,6 +297,13 @@ fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String
     let pinned = run_key.is_some();
     header.run_key = run_key.unwrap_or_else(|| std::mem::take(&mut header.run_key));
     Ok(pinned)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
 }
 
 fn directory(key: &str) -> String {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use Outcome::{Fail, InfraError, Pass};
 
-use crate::domain::{attempt::Attempt, log::LogHeader};
+use crate::domain::{attempt::Attempt, extras::Extras, log::LogHeader};
 use crate::{domain::log::ReportedMetric, store::*, transcript::Packed};
 
 /// A log to be imported, as often as needed.
@@ -23,6 +23,8 @@ pub(crate) struct Log {
     pub pinned: bool,
     /// Commits before its own.
     pub ancestors: Vec<String>,
+    /// What few formats hold.
+    pub extras: Extras,
     /// Its attempts, and the error that ends them.
     pub attempts: Vec<std::result::Result<Attempt, String>>,
 }
@@ -56,7 +58,7 @@ pub(crate) fn log(id: &str, at: i64) -> Log {
         }],
     };
     let file = FileStamp { path: format!("{id}.json"), size: 10, mtime_ns: at, digest: format!("d-{id}"), source: Some("logs".into()) };
-    Log { file, kind: Kind::Recorded, header, pinned: false, ancestors: vec![], attempts: vec![] }
+    Log { file, kind: Kind::Recorded, header, pinned: false, ancestors: vec![], extras: Extras::default(), attempts: vec![] }
 }
 
 /// An evaluation of which nothing but the id is known.
@@ -161,6 +163,14 @@ impl Log {
         self
     }
 
+    /// The record of the whole run `id`.
+    #[must_use]
+    pub(crate) fn record_of(mut self, id: &str) -> Self {
+        self.header.format = crate::domain::grouping::RECORD.into();
+        self.header.log_id = format!("record {id}");
+        self.run(id)
+    }
+
     /// As a change.
     pub(crate) fn put(&self, store: &dyn Store) -> Result<Applied> {
         let mut attempts = self.attempts.iter().cloned();
@@ -168,7 +178,7 @@ impl Log {
             file: self.file.clone(),
             kind: self.kind,
             header: self.header.clone(),
-            extras: Default::default(),
+            extras: self.extras.clone(),
             pinned: self.pinned,
             ancestors: self.ancestors.clone(),
             attempts: &mut attempts,

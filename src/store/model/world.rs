@@ -10,6 +10,7 @@ use super::{super::*, KeptLog};
 use crate::{
     domain::{
         cell,
+        extras::Pair,
         grouping::{self, AttemptStub, LogStub},
         key, planned,
         signature::{self, Signature},
@@ -31,6 +32,8 @@ pub(super) struct ModelRun {
     /// In the order of the port.
     pub attempts: Vec<KeptAttempt>,
     pub cells: Vec<Cell>,
+    pub extras: RunExtras,
+    pub analyses: Vec<Analysis>,
 }
 
 pub(super) struct KeptAttempt {
@@ -38,9 +41,10 @@ pub(super) struct KeptAttempt {
     pub transcript: Packed,
     pub signature: Option<Signature>,
     task: String,
+    label: (String, Option<String>),
 }
 
-fn stub(log: &KeptLog) -> LogStub {
+pub(super) fn stub(log: &KeptLog) -> LogStub {
     LogStub {
         log_id: log.header.log_id.clone(),
         run_key: log.header.run_key.clone(),
@@ -113,7 +117,16 @@ fn run(run_id: String, number: i64, logs: &[&KeptLog], declared: &Declared, eval
         counts,
     };
     let evaluations = infos.into_values().map(|info| RunEvaluation { number: number_of(&info.id), info }).collect();
-    ModelRun { run, arms, evaluations, ancestors: logs[0].ancestors.clone(), attempts, cells }
+    ModelRun {
+        run,
+        arms,
+        evaluations,
+        ancestors: logs[0].ancestors.clone(),
+        extras: extras(logs, &attempts),
+        analyses: analyses(logs),
+        attempts,
+        cells,
+    }
 }
 
 /// The arms by declared name, each as the newest log has it (of several in one log, the last by name).
@@ -194,8 +207,52 @@ fn kept(log: &KeptLog, attempt: &Attempt, arm: String, n: u32, several_arms: boo
         retries: attempt.retries,
         lines: attempt.transcript.lines,
         messages: attempt.transcript.messages,
+        rest: Some(Box::new(AttemptRest {
+            uuid: attempt.uuid.clone(),
+            working_ms: attempt.working_ms,
+            input: attempt.input.clone(),
+            target: attempt.target.clone(),
+            output: attempt.output.clone(),
+            answers: attempt.answers.clone(),
+            skill_reads: attempt.skill_reads.clone(),
+            context: attempt.context,
+        })),
     };
-    KeptAttempt { row, transcript: attempt.transcript.clone(), signature: signature::of(attempt), task: task(log) }
+    KeptAttempt {
+        row,
+        transcript: attempt.transcript.clone(),
+        signature: signature::of(attempt),
+        task: task(log),
+        label: label(log, attempt),
+    }
+}
+
+/// What tells an attempt that pairs name from those of other logs.
+fn label(log: &KeptLog, attempt: &Attempt) -> (String, Option<String>) {
+    (log.header.log_id.clone(), attempt.label.clone())
+}
+
+fn extras(logs: &[&KeptLog], attempts: &[KeptAttempt]) -> RunExtras {
+    let mut out = RunExtras::together(logs.iter().map(|log| log.header.clone()).collect());
+    for log in logs {
+        log.extras.skill_files.iter().for_each(|file| out.add_skill_file(file.clone()));
+        for pair in &log.extras.pairs {
+            let key = |name: &String| {
+                let wanted = (log.header.log_id.clone(), Some(name.clone()));
+                attempts.iter().find(|kept| kept.label == wanted).map(|kept| kept.row.key.clone())
+            };
+            if let (Some(a), Some(b)) = (key(&pair.a), key(&pair.b)) {
+                out.pairs.push(Pair { a, b, ..pair.clone() });
+            }
+        }
+    }
+    out
+}
+
+fn analyses(logs: &[&KeptLog]) -> Vec<Analysis> {
+    let mut out: Vec<Analysis> = logs.iter().flat_map(|log| log.extras.analyses.clone()).collect();
+    out.sort_by(|a, b| (b.created_at, a.source, &a.file).cmp(&(a.created_at, b.source, &b.file)));
+    out
 }
 
 /// The cells of one evaluation, at both grains.
@@ -234,10 +291,17 @@ fn missing(evaluation: &str, logs: &[&KeptLog], declared: &Declared, attempts: &
     let last: BTreeMap<String, &KeptLog> = logs.iter().map(|log| (task(log), *log)).collect();
     let mut out = Vec::new();
     for (task, log) in last {
-        let Some(planned) = log.header.evaluations.iter().find(|info| info.id == evaluation).and_then(|info| info.planned) else {
-            continue;
-        };
+        let Some(info) = log.header.evaluations.iter().find(|info| info.id == evaluation) else { continue };
         let recorded = |arm: &str| attempts.iter().filter(|kept| kept.task == task && kept.row.arm == arm).count() as u32;
+        if !info.planned_by_arm.is_empty() {
+            let mut planned = BTreeMap::<String, u32>::new();
+            info.planned_by_arm.iter().for_each(|(arm, count)| *planned.entry(declared.arm_name(arm).to_owned()).or_default() += count);
+            out.extend(
+                planned.into_iter().map(|(arm, count)| (arm.clone(), count.saturating_sub(recorded(&arm)))).filter(|(_, left)| *left > 0),
+            );
+            continue;
+        }
+        let Some(planned) = info.planned else { continue };
         let tried: BTreeSet<String> = attempts.iter().filter(|kept| kept.task == task).map(|kept| kept.row.arm.clone()).collect();
         let listed = log.header.arms.iter().map(|arm| declared.arm_name(&arm.name).to_owned());
         let arms: BTreeSet<String> =

@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::names::{self, Names, Word as _};
+use super::{
+    extras,
+    names::{self, Names, Word as _},
+};
 use crate::{
     domain::{
         attempt::{Check, Usage},
@@ -31,12 +34,13 @@ struct Reader<'a> {
     evaluations: Names<'a>,
     arms: Names<'a>,
     checks: bool,
+    rest: bool,
     out: Vec<AttemptRow>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(connection: &'a Connection, checks: bool) -> Self {
-        Self { connection, evaluations: Names::evaluations(connection), arms: Names::arms(connection), checks, out: Vec::new() }
+    fn new(connection: &'a Connection, checks: bool, rest: bool) -> Self {
+        Self { connection, evaluations: Names::evaluations(connection), arms: Names::arms(connection), checks, rest, out: Vec::new() }
     }
 
     /// Adds the attempts of the run that `filter` leaves; its values are numbered from 2.
@@ -82,6 +86,7 @@ impl<'a> Reader<'a> {
             retries: row.get(19)?,
             lines: names::natural(row.get(20)?),
             messages: names::natural(row.get(21)?),
+            rest: if self.rest { Some(Box::new(extras::rest(self.connection, row.get(0)?)?)) } else { None },
         })
     }
 
@@ -114,7 +119,7 @@ fn checks(connection: &Connection, attempt_no: i64) -> Result<Vec<Check>> {
 
 pub(super) fn read(connection: &Connection, run: &str, query: &AttemptQuery<'_>) -> Result<Vec<AttemptRow>> {
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(Vec::new()) };
-    let mut reader = Reader::new(connection, query.checks);
+    let mut reader = Reader::new(connection, query.checks, query.rest);
     let bits = query.outcomes.iter().fold(0_i64, |bits, outcome| bits | (1 << outcome.code().clamp(0, 62)));
     let outcomes = "(?2 = 0 OR (1 << a.outcome) & ?2)";
     let part = query.evaluation_contains.map(str::to_lowercase).filter(|part| !part.is_empty());
@@ -165,7 +170,7 @@ fn by_keys<'k>(reader: &mut Reader<'_>, run_no: i64, bits: i64, keys: impl Itera
 
 pub(super) fn find(connection: &Connection, run: &str, name: &str) -> Result<Vec<AttemptRow>> {
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(Vec::new()) };
-    let mut reader = Reader::new(connection, true);
+    let mut reader = Reader::new(connection, true, false);
     reader.add(run_no, "a.key = ?2", &[&name])?;
     // `+1` and `01` parse too, and are no number of an attempt.
     let short = name.rsplit_once('#').and_then(|(id, text)| text.parse::<u32>().ok().filter(|n| n.to_string() == text).map(|n| (id, n)));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    names::{Names, Word as _},
+    names::{self, Names, Word as _},
     rebuild::{Attempt, Log, Place},
     runs,
 };
@@ -112,19 +112,39 @@ pub(super) fn missing(
     let task_of: BTreeMap<i64, &str> = logs.iter().map(|log| (log.log_no, log.task())).collect();
     let mut out = BTreeMap::new();
     for (log, info) in infos.iter().filter(|(log, _)| last.get(log.task()) == Some(&log.log_no)) {
-        let Some(planned) = info.planned else { continue };
         let mut recorded: BTreeMap<i64, u32> = BTreeMap::new();
         for attempt in attempts.iter().filter(|attempt| task_of.get(&attempt.log_no) == Some(&log.task())) {
             *recorded.entry(attempt.arm_no).or_default() += 1;
         }
-        let by_name = candidates(connection, log.log_no, &recorded)?;
-        let have: Vec<u32> = by_name.iter().map(|arm_no| recorded.get(arm_no).copied().unwrap_or(0)).collect();
-        for (arm_no, count) in by_name.into_iter().zip(planned::missing(planned, &have)) {
+        for (arm_no, count) in of_log(connection, log.log_no, info, &recorded)? {
             let sum = out.entry(arm_no).or_insert(0_u32);
             *sum = sum.saturating_add(count);
         }
     }
     Ok(out)
+}
+
+/// What one log planned and its task has not recorded, by arm.
+fn of_log(connection: &Connection, log_no: i64, info: &EvaluationInfo, recorded: &BTreeMap<i64, u32>) -> Result<Vec<(i64, u32)>> {
+    let have = |arm_no: &i64| recorded.get(arm_no).copied().unwrap_or(0);
+    if !info.planned_by_arm.is_empty() {
+        let mut planned = BTreeMap::<i64, u32>::new();
+        for (name, count) in &info.planned_by_arm {
+            // An importer lists the arms that it plans for; one that does not has planned nothing for them.
+            let Some(arm_no) = names::effective_arm_no(connection, name)? else { continue };
+            let sum = planned.entry(arm_no).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        return Ok(planned
+            .into_iter()
+            .map(|(arm_no, count)| (arm_no, count.saturating_sub(have(&arm_no))))
+            .filter(|(_, left)| *left > 0)
+            .collect());
+    }
+    let Some(planned) = info.planned else { return Ok(Vec::new()) };
+    let by_name = candidates(connection, log_no, recorded)?;
+    let have: Vec<u32> = by_name.iter().map(have).collect();
+    Ok(by_name.into_iter().zip(planned::missing(planned, &have)).collect())
 }
 
 /// The arms that a log may have planned attempts for, by name: all of its arms where it has one evaluation; else those with attempts, if any.

@@ -11,7 +11,14 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
-    domain::{cell::Verdict, declared::Declared, log::RunStatus, outcome::Outcome, time::Timestamp},
+    domain::{
+        cell::Verdict,
+        declared::Declared,
+        extras::{AnalysisSource, Pick},
+        log::RunStatus,
+        outcome::Outcome,
+        time::Timestamp,
+    },
     store::{Error, FileRow, FileStamp, FileState, Kind, Result},
 };
 
@@ -70,6 +77,11 @@ pub(super) fn eval_no(connection: &Connection, id: &str) -> Result<Option<i64>> 
 
 pub(super) fn arm_no(connection: &Connection, name: &str) -> Result<Option<i64>> {
     number(connection, "SELECT arm_no FROM arms_m WHERE name = ?1", name)
+}
+
+/// The arm that `name` counts as, where a log has brought it.
+pub(super) fn effective_arm_no(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    number(connection, "SELECT effective_no FROM arms_m WHERE name = ?1 AND effective_no IS NOT NULL", name)
 }
 
 pub(super) fn case_no(connection: &Connection, eval_no: i64, id: &str) -> Result<Option<i64>> {
@@ -212,6 +224,8 @@ words! {
     Verdict => Verdict::ALL;
     RunStatus => RunStatus::ALL;
     Kind => [Kind::Recorded, Kind::Scratch];
+    Pick => Pick::ALL;
+    AnalysisSource => AnalysisSource::ALL;
 }
 
 /// A count as SQLite holds integers; what does not fit stands at the end of the range.

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    extras,
     names::{self, Word as _},
     regroup::{self, Touched},
 };
@@ -15,7 +16,7 @@ use crate::{
     domain::{
         attempt::{Attempt, Check},
         declared::Declared,
-        grouping::Copy,
+        grouping::{self, Copy},
         log::{ArmInfo, EvaluationInfo, LogHeader},
         outcome::Counts,
         signature,
@@ -34,11 +35,11 @@ pub(super) struct Kept {
 
 const INSERT_LOG: &str =
     "INSERT INTO logs_m (log_id, path, run_no, run_key, pinned, task_id, kind, status, created_at, started_at, completed_at,
-    git, round, ancestors_no, header) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    git, round, ancestors_no, header, record) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
 /// Writes the log; with `place` it joins its run before the attempts come, which saves moving them.
 pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChange<'_>, place: Option<&mut Touched>) -> Result<Kept> {
-    let LogChange { file, kind, header, extras: _, pinned, ancestors, attempts } = change;
+    let LogChange { file, kind, header, extras, pinned, ancestors, attempts } = change;
     let ancestors_no = give_ancestors(connection, &ancestors)?;
     connection.prepare_cached(INSERT_LOG)?.execute(params![
         header.log_id,
@@ -55,6 +56,7 @@ pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChang
         header.round,
         ancestors_no,
         serde_json::to_string(&header)?,
+        grouping::is_record(&header.format, pinned),
     ])?;
     let mut writer = Writer {
         connection,
@@ -64,6 +66,7 @@ pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChang
         run_no: 0,
         evaluations: HashMap::new(),
         arms: HashMap::new(),
+        labels: HashMap::new(),
     };
     header.evaluations.iter().try_for_each(|info| writer.evaluation(info).map(drop))?;
     header.arms.iter().try_for_each(|info| writer.arm(info).map(drop))?;
@@ -75,11 +78,12 @@ pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChang
     let mut written = 0_u64;
     for attempt in attempts {
         let attempt = attempt.map_err(Error::Import)?;
-        writer.attempt(&attempt)?;
+        writer.attempt(&attempt, !extras.pairs.is_empty())?;
         counts.add(attempt.outcome);
         written += 1;
     }
-    let copy = Copy { status: header.status, attempts: written, completed_at: header.completed_at, path: String::new() };
+    extras::log(connection, writer.log_no, &extras, &writer.labels)?;
+    let copy = Copy { kind, status: header.status, attempts: written, completed_at: header.completed_at, path: String::new() };
     Ok(Kept { log_no: writer.log_no, copy, counts })
 }
 
@@ -120,6 +124,8 @@ struct Writer<'a> {
     run_no: i64,
     evaluations: HashMap<String, i64>,
     arms: HashMap<String, (i64, i64)>,
+    /// The attempts that the rest of the log may refer to.
+    labels: HashMap<String, i64>,
 }
 
 const INSERT_ATTEMPT: &str = "INSERT INTO attempts_m (log_no, run_no, eval_no, case_no, arm_no, raw_arm_no, outcome, epoch, uuid, score, input_tokens,
@@ -160,7 +166,7 @@ impl Writer<'_> {
         Ok((raw, effective))
     }
 
-    fn attempt(&mut self, attempt: &Attempt) -> Result<()> {
+    fn attempt(&mut self, attempt: &Attempt, named: bool) -> Result<()> {
         // An importer lists both in its header; one that does not loses no attempt for it.
         let eval_no = match self.evaluations.get(&attempt.evaluation) {
             Some(number) => *number,
@@ -208,6 +214,10 @@ impl Writer<'_> {
                 .prepare_cached("INSERT INTO outputs_m (attempt_no, output) VALUES (?1, ?2)")?
                 .execute(params![attempt_no, output])?;
         }
+        if let Some(label) = attempt.label.as_ref().filter(|_| named) {
+            self.labels.insert(label.clone(), attempt_no);
+        }
+        extras::attempt(self.connection, attempt_no, attempt)?;
         self.checks(attempt_no, &attempt.checks)?;
         self.transcript(attempt_no, &attempt.transcript)
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    count,
+    count, extras,
     names::{self, Word as _},
     rebuild,
 };
@@ -145,7 +145,7 @@ pub(super) fn remove(connection: &Connection, log_no: i64, touched: &mut Touched
     touched.log(connection, log_no)?;
     let mut statement = connection.prepare_cached("SELECT task_id FROM logs_m WHERE log_no = ?1")?;
     let task: Option<String> = statement.query_row([log_no], |row| row.get(0))?;
-    for sql in REMOVE {
+    for sql in extras::REMOVE.into_iter().chain(REMOVE) {
         connection.prepare_cached(sql)?.execute([log_no])?;
     }
     task.map_or(Ok(()), |task| place_task(connection, &task, touched))

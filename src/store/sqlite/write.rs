@@ -8,12 +8,12 @@ use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 use super::{
     append,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
-    record,
+    record, records,
     regroup::{self, Touched},
 };
 use crate::{
     domain::{declared::Declared, grouping, log::RunStatus},
-    store::{Applied, Change, FileRow, FileStamp, FileState, LogChange, Result},
+    store::{Applied, Change, FileRow, FileStamp, FileState, Kind, LogChange, Result},
 };
 
 pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<Applied> {
@@ -42,38 +42,50 @@ fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Appli
     let log_id = change.header.log_id.clone();
     release(transaction, held.as_ref(), Some(&log_id), &mut touched)?;
     let replaced = !touched.is_empty();
+    let released = touched.clone();
     let rival = rival(transaction, &log_id, &file.path)?;
     let mut savepoint = transaction.savepoint()?;
     let kept = record::log(&savepoint, &declared, change, rival.is_none().then_some(&mut touched))?;
     let copy = grouping::Copy { path: file.path.clone(), ..kept.copy };
     let mut applied = Applied { changed: true, attempts: copy.attempts, counts: kept.counts, ..Applied::default() };
-    match rival {
-        Some(rival) if !grouping::wins(&copy, &rival) => {
-            savepoint.rollback()?;
-            savepoint.commit()?;
-            let state = FileState::CopyOf(rival.path.clone());
-            let same = held.is_some_and(|held| held.state == state);
-            stamp(transaction, &file, COPY, &rival.path, Some((&log_id, &copy)))?;
-            regroup::settle(transaction, &declared, touched.clone())?;
-            applied = Applied { changed: !same || !touched.is_empty(), copy_of: Some(rival.path), ..Applied::default() };
-            let log_no = record::log_no(transaction, &log_id)?;
-            applied.run_id = log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten();
-        }
-        rival => {
-            beat(&savepoint, rival.as_ref(), &log_id, &copy, kept.log_no, &mut touched)?;
-            savepoint.commit()?;
-            stamp(transaction, &file, LOG, &log_id, Some((&log_id, &copy)))?;
-            let mut own = Touched::default();
-            own.log(transaction, kept.log_no)?;
-            let alone = rival.is_none() && !replaced && touched == own;
-            if !(alone && append::log(transaction, &declared, kept.log_no)?) {
-                touched.log(transaction, kept.log_no)?;
-                regroup::settle(transaction, &declared, touched)?;
-            }
-            applied.run_id = regroup::run_of(transaction, kept.log_no)?;
-        }
+    let winner = match rival.as_ref() {
+        Some(rival) if !grouping::wins(&copy, rival) => Some(rival.path.clone()),
+        Some(_) => None,
+        None => records::own_log(&savepoint, kept.log_no)?,
+    };
+    if let Some(path) = winner {
+        savepoint.rollback()?;
+        savepoint.commit()?;
+        touched = released;
+        let state = FileState::CopyOf(path.clone());
+        let same = held.is_some_and(|held| held.state == state);
+        stamp(transaction, &file, COPY, &path, Some((&log_id, &copy)))?;
+        applied = Applied { changed: !same || !touched.is_empty(), ..Applied::default() };
+        regroup::settle(transaction, &declared, touched)?;
+        applied.run_id = run_of_file(transaction, &path)?;
+        applied.copy_of = Some(path);
+        return Ok(applied);
     }
+    beat(&savepoint, rival.as_ref(), &log_id, &copy, kept.log_no, &mut touched)?;
+    records::give_way(&savepoint, kept.log_no, &copy.path, &mut touched)?;
+    savepoint.commit()?;
+    stamp(transaction, &file, LOG, &log_id, Some((&log_id, &copy)))?;
+    let mut own = Touched::default();
+    own.log(transaction, kept.log_no)?;
+    let alone = rival.is_none() && !replaced && touched == own;
+    if !(alone && append::log(transaction, &declared, kept.log_no)?) {
+        touched.log(transaction, kept.log_no)?;
+        regroup::settle(transaction, &declared, touched)?;
+    }
+    applied.run_id = regroup::run_of(transaction, kept.log_no)?;
     Ok(applied)
+}
+
+/// The run of the log that the file at `path` holds.
+fn run_of_file(transaction: &Transaction<'_>, path: &str) -> Result<Option<String>> {
+    let Some(FileRow { state: FileState::Log(log_id), .. }) = names::file(transaction, path)? else { return Ok(None) };
+    let log_no = record::log_no(transaction, &log_id)?;
+    Ok(log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten())
 }
 
 /// The answer where the file holds what is already there; only its stamp is brought up to date.
@@ -85,10 +97,7 @@ fn unchanged(transaction: &Transaction<'_>, held: Option<&FileRow>, change: &Log
             let Some(log_no) = record::same(transaction, log_id, change)? else { return Ok(None) };
             (regroup::run_of(transaction, log_no)?, None)
         }
-        FileState::CopyOf(path) => {
-            let log_no = record::log_no(transaction, &change.header.log_id)?;
-            (log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten(), Some(path.clone()))
-        }
+        FileState::CopyOf(path) => (run_of_file(transaction, path)?, Some(path.clone())),
         FileState::Skipped(_) | FileState::Broken(_) => return Ok(None),
     };
     restamp(transaction, &change.file)?;
@@ -97,20 +106,22 @@ fn unchanged(transaction: &Transaction<'_>, held: Option<&FileRow>, change: &Log
 
 /// Removes what a file held, since it goes or holds something else now (`log_id`).
 fn release(transaction: &Transaction<'_>, held: Option<&FileRow>, log_id: Option<&str>, touched: &mut Touched) -> Result<()> {
-    let Some(FileRow { state: FileState::Log(old), .. }) = held else { return Ok(()) };
+    let Some(held) = held else { return Ok(()) };
+    let FileState::Log(old) = &held.state else { return Ok(()) };
     if let Some(log_no) = record::log_no(transaction, old)? {
         regroup::remove(transaction, log_no, touched)?;
     }
     if log_id != Some(old.as_str()) {
         // Nobody has read the copies whole: forgotten, they are read at the next look, and one of them counts.
-        transaction.prepare_cached("DELETE FROM files WHERE log_id = ?1 AND state = ?2")?.execute(params![old, COPY])?;
+        let sql = "DELETE FROM files WHERE (log_id = ?1 OR detail = ?3) AND state = ?2";
+        transaction.prepare_cached(sql)?.execute(params![old, COPY, held.stamp.path])?;
     }
     Ok(())
 }
 
 /// The other file that holds this log and counts.
 fn rival(transaction: &Transaction<'_>, log_id: &str, path: &str) -> Result<Option<grouping::Copy>> {
-    let sql = "SELECT path, status, attempts, completed_at FROM files WHERE log_id = ?1 AND state = ?2 AND path <> ?3";
+    let sql = "SELECT path, status, attempts, completed_at, kind FROM files WHERE log_id = ?1 AND state = ?2 AND path <> ?3";
     let mut statement = transaction.prepare_cached(sql)?;
     let mut rows = statement.query_and_then(params![log_id, LOG, path], copy_row)?;
     rows.next().transpose()
@@ -119,6 +130,7 @@ fn rival(transaction: &Transaction<'_>, log_id: &str, path: &str) -> Result<Opti
 fn copy_row(row: &rusqlite::Row<'_>) -> Result<grouping::Copy> {
     Ok(grouping::Copy {
         path: row.get(0)?,
+        kind: Kind::from_code(row.get(4)?)?,
         status: RunStatus::from_code(row.get(1)?)?,
         attempts: names::natural(row.get(2)?),
         completed_at: names::time(row.get(3)?),
@@ -141,7 +153,7 @@ fn beat(
         regroup::place(savepoint, log_no, touched)?;
     }
     let others: Vec<grouping::Copy> = {
-        let sql = "SELECT path, status, attempts, completed_at FROM files WHERE log_id = ?1 AND path <> ?2";
+        let sql = "SELECT path, status, attempts, completed_at, kind FROM files WHERE log_id = ?1 AND path <> ?2";
         let mut statement = savepoint.prepare_cached(sql)?;
         let rows = statement.query_and_then(params![log_id, copy.path], copy_row)?;
         rows.collect::<Result<_>>()?
@@ -196,8 +208,9 @@ fn declare(transaction: &Transaction<'_>, new: &Declared) -> Result<Applied> {
 }
 
 fn stamp(transaction: &Transaction<'_>, file: &FileStamp, state: i64, detail: &str, copy: Option<(&str, &grouping::Copy)>) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO files (path, size, mtime_ns, digest, source, state, detail, log_id, status, attempts, completed_at)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    let sql =
+        "INSERT OR REPLACE INTO files (path, size, mtime_ns, digest, source, state, detail, log_id, status, attempts, completed_at, kind)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     transaction.prepare_cached(sql)?.execute(params![
         file.path,
         names::int(file.size),
@@ -210,6 +223,7 @@ fn stamp(transaction: &Transaction<'_>, file: &FileStamp, state: i64, detail: &s
         copy.map(|(_, copy)| copy.status.code()),
         copy.map(|(_, copy)| names::int(copy.attempts)),
         copy.and_then(|(_, copy)| names::millis(copy.completed_at)),
+        copy.map_or(0, |(_, copy)| copy.kind.code()),
     ])?;
     Ok(())
 }

@@ -270,8 +270,13 @@ fn recurrence(streak: &Streak) -> Recurrence {
 
 fn with_attempts(ctx: &Ctx, run: &Run, found: Vec<(Cell, Streak)>, tail: u64) -> Result<Vec<FailingCell>, ToolError> {
     let keys: Vec<CellKey> = found.iter().map(|(cell, _)| cell.key.clone()).collect();
-    let query =
-        AttemptQuery { evaluation_contains: None, keys: Some(&keys), outcomes: &[Outcome::Fail, Outcome::InfraError], checks: true };
+    let query = AttemptQuery {
+        evaluation_contains: None,
+        keys: Some(&keys),
+        outcomes: &[Outcome::Fail, Outcome::InfraError],
+        checks: true,
+        rest: false,
+    };
     let mut attempts = ctx.store.attempts(&run.run_id, &query)?;
     let mut cells = Vec::with_capacity(found.len());
     for (cell, streak) in found {

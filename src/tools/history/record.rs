@@ -3,8 +3,6 @@
 //! Promises: camelCase names as S-history has them; a rate never without its counts.
 //! Does not: hold a whole run record (`show` does).
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +17,7 @@ use crate::{
 };
 
 /// The version of the run record's form.
-pub const SCHEMA_VERSION: u32 = 1;
+pub use crate::domain::run_record::SCHEMA_VERSION;
 
 /// A run's place in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -65,23 +63,6 @@ pub struct ArmName {
     /// `control` or `variant`, where declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-}
-
-/// An arm with its factors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ArmRecord {
-    /// The name.
-    pub name: String,
-    /// `control` or `variant`, where declared.
-    pub role: Option<String>,
-    /// Name/level pairs of the stack.
-    pub factors: BTreeMap<String, String>,
-}
-
-impl From<RunArm> for ArmRecord {
-    fn from(arm: RunArm) -> Self {
-        Self { name: arm.info.name, role: arm.info.role, factors: arm.info.factors }
-    }
 }
 
 /// A run's record without what it holds.

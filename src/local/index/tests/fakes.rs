@@ -10,7 +10,7 @@ use crate::{
         attempt::{Attempt, Usage},
         cell::{Cell, CellKey, Grain},
         declared::Declared,
-        extras::Extras,
+        extras::{Analysis, Extras},
         log::{Git, LogHeader, RunStatus},
         outcome::{Counts, Outcome},
         time::Timestamp,
@@ -254,6 +254,14 @@ impl Store for Memory {
     }
 
     fn streaks(&self, _: &RunPoint, _: Grain, _: &[CellKey]) -> Result<Vec<Streak>> {
+        Ok(Vec::new())
+    }
+
+    fn extras(&self, _: &str) -> Result<Option<RunExtras>> {
+        Ok(None)
+    }
+
+    fn analyses(&self, _: &str) -> Result<Vec<Analysis>> {
         Ok(Vec::new())
     }
 

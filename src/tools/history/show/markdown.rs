@@ -3,21 +3,27 @@
 //! Promises: every evaluation of the record with its counts; attempts that did not pass are listed with their reason.
 //! Does not: list attempts that passed.
 
-use super::{AttemptRecord, Eval, Record, rate};
+use super::{RunRecord, rate};
 use crate::{
-    domain::{attempt::shorten, outcome::Outcome},
+    domain::{
+        attempt::shorten,
+        cell::Verdict,
+        outcome::Outcome,
+        run_record::{AttemptRecord, Eval},
+    },
     tools::render::{clean, counts, one_line, short_time},
 };
 
 /// Attempts that did not pass, listed per evaluation at most.
 const ATTEMPTS: usize = 20;
 
-pub(super) fn markdown(run_id: &str, record: &Record) -> String {
+/// The page; `more` evaluations are not in the record.
+pub(super) fn markdown(record: &RunRecord, more: usize) -> String {
     let mut out = format!(
         "# Run {}\n\n{}, {}, created {} UTC",
-        clean(run_id),
+        clean(&record.run_id),
         record.status.word(),
-        record.kind.word(),
+        record.kind.unwrap_or_default().word(),
         short_time(record.created_at)
     );
     if let Some(sha) = record.git.as_ref().and_then(|git| git.sha.as_ref()) {
@@ -27,7 +33,7 @@ pub(super) fn markdown(run_id: &str, record: &Record) -> String {
     out.push_str(&format!(
         "\n\nArms: {}. The whole run passed {}.\n\n| evaluation | arm | verdict | passed | rate |\n| --- | --- | --- | --- | --- |\n",
         arms.join(", "),
-        counts(record.counts)
+        counts(record.counts.unwrap_or_default())
     ));
     for eval in &record.evals {
         for cell in &eval.cells {
@@ -35,14 +41,14 @@ pub(super) fn markdown(run_id: &str, record: &Record) -> String {
                 "| {} | {} | {} | {} | {} |\n",
                 bar(&eval.id),
                 bar(&cell.arm),
-                cell.verdict.word(),
+                cell.verdict.map_or("", Verdict::word),
                 counts(cell.counts),
                 rate(cell.counts)
             ));
         }
     }
-    if !record.complete {
-        out.push_str(&format!("\n... and {} more evaluations\n", record.total - record.returned));
+    if more > 0 {
+        out.push_str(&format!("\n... and {more} more evaluations\n"));
     }
     record.evals.iter().for_each(|eval| out.push_str(&failed(eval)));
     out
