@@ -11,6 +11,7 @@ pub mod import;
 pub mod mcp;
 pub mod output;
 pub mod progress;
+pub mod query_worker;
 pub mod record;
 pub mod serve;
 pub mod session;
@@ -115,6 +116,7 @@ pub fn command() -> Command {
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
         .subcommand(health::command())
         .subcommand(mcp::command())
+        .subcommand(query_worker::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommands(tools)
@@ -133,6 +135,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             let args = export::ExportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             export::run(&args, &place, output)
         }
+        crate::commands::queries::VERB => query_worker::run(),
         "record" => {
             let args = record::RecordArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             record::run(&args, &place, output)
@@ -167,6 +170,7 @@ mod tests {
         ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
         ("mcp", "is the server itself"),
+        (crate::commands::queries::VERB, "is a part of the server"),
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
         ("help", "is clap's"),

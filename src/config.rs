@@ -99,6 +99,18 @@ impl Config {
         }
     }
 
+    /// How much a question in SQL may take, as the store takes it.
+    #[must_use]
+    pub const fn query_limits(&self) -> crate::store::query::QueryLimits {
+        let query = &self.query;
+        crate::store::query::QueryLimits {
+            deadline_ms: query.deadline_ms,
+            result_bytes: query.result_bytes,
+            value_bytes: query.value_bytes,
+            memory_bytes: query.memory_bytes,
+        }
+    }
+
     /// `None` where there is no file at `path`.
     fn read(path: &Path) -> Result<Option<Self>, Error> {
         match text(path) {
@@ -160,7 +172,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[limit]"),
-            "x.toml: [limit] is no section; the sections are import, index, store, limits, http, admin, redaction"
+            "x.toml: [limit] is no section; the sections are import, index, store, limits, query, http, admin, redaction"
         );
         assert_eq!(complaint("limits = 3"), "x.toml: limits is 3; it must be a section, [limits]");
         assert_eq!(complaint("[limits]\nrows_limit = 0\nline_bytes = 0").lines().count(), 2);
@@ -210,5 +222,6 @@ mod tests {
     fn the_defaults_of_each_piece_are_the_configs() {
         assert_eq!(Config::default().import_limits(), crate::importers::Limits::default());
         assert_eq!(Config::default().tool_limits(), crate::tools::Limits::default());
+        assert_eq!(Config::default().query_limits(), crate::store::query::QueryLimits::default());
     }
 }

@@ -14,6 +14,7 @@
 //! | [`importers`] | bytes to a header and attempts, in bounded memory |
 //! | [`local`] | a project on this disk: its root, `runlore.toml`, and the index of its logs |
 //! | [`tools`] | what an agent calls and a person runs, one file each |
+//! | [`commands`] | child processes: questions in SQL run in workers that can be killed |
 //! | [`gate`] | THE WAY OF A REQUEST: the list of steps over every call |
 //! | [`mcp`] | the only place that knows rmcp |
 //! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop |
@@ -46,6 +47,7 @@ pub mod admin;
 pub mod auth;
 pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod config;
 pub mod domain;
 pub mod gate;

@@ -10,6 +10,7 @@ pub(crate) mod contract;
 mod extras;
 #[cfg(test)]
 pub(crate) mod model;
+pub mod query;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 pub use self::{
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     extras::{AttemptRest, RunExtras},
+    query::{Object, Query, QueryFault, Rows},
 };
 pub use crate::domain::log::Kind;
 use crate::domain::{
@@ -417,6 +419,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>>;
+
+    /// Answers a question in SQL (SQLite's, for ever) over the open tables and views.
+    ///
+    /// # Errors
+    /// [`QueryFault`], whose text is for the asker.
+    fn query(&self, query: &Query) -> std::result::Result<Rows, QueryFault>;
+
+    /// The open tables and views, by name, with the columns that this handle may read.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn objects(&self) -> Result<Vec<Object>>;
 
     /// What a run's logs say besides; none where there is no such run.
     ///

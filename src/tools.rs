@@ -7,6 +7,7 @@
 pub mod arguments;
 pub mod error;
 pub mod history;
+pub mod query;
 pub mod render;
 pub mod resolve;
 
@@ -34,6 +35,8 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<history::analysis::Analysis>(),
     Entry::of::<history::transcript::Transcript>(),
     Entry::of::<history::runs_list::RunsList>(),
+    Entry::of::<query::free::Query>(),
+    Entry::of::<query::schema::QuerySchema>(),
 ];
 
 /// The groups that an operator switches on and a caller narrows.
@@ -41,6 +44,8 @@ pub static ENTRIES: &[Entry] = &[
 pub enum Toolset {
     /// What happened, run by run.
     History,
+    /// Any question, in SQL.
+    Query,
     /// What can be planned and changed.
     Workspace,
 }

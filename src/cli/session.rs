@@ -15,6 +15,7 @@ use super::CliError;
 use crate::{
     auth::Caller,
     clock,
+    commands::queries::Workers,
     config::Config,
     gate::{self, Settings},
     local::{
@@ -95,6 +96,7 @@ impl Session {
         // A read-only project has it already, or cannot be indexed; opening the store says which.
         let _ = root::create(&located.root);
         let store = Sqlite::open(&located.database(), &caller.local_scope(), &options(&config)).map_err(refused)?;
+        let store = store.isolated(Arc::new(workers(&config)), config.query_limits());
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
@@ -272,6 +274,12 @@ fn options(config: &Config) -> Options {
         cache_kib: u32::try_from(store.cache_kib).unwrap_or(u32::MAX),
         read_only: false,
     }
+}
+
+/// The processes that answer questions in SQL are this program too.
+fn workers(config: &Config) -> Workers {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("runlore"));
+    Workers::new(program, config.query.workers_max, Duration::from_millis(config.query.wait_ms))
 }
 
 fn refused(error: store::Error) -> CliError {

@@ -223,6 +223,28 @@ sections! {
             "the tail says how an attempt ended; many attempts stand in one answer";
     }
 
+    /// Questions in SQL (`query` and its views): each runs in a process of its own, which is killed when it takes too long or too much.
+    query: Query {
+        /// How long one may run.
+        deadline_ms: u64 = (5000, 100, 300_000, "milliseconds"),
+            "the views take some tens of milliseconds; a person waits that long for a question of his own";
+        /// Bytes of the answer's rows as JSON.
+        result_bytes: usize = (921_600, 1024, 3_145_728, "bytes"),
+            "under limits.result_bytes with room for names";
+        /// Bytes of one value and of one row while it runs.
+        value_bytes: u32 = (131_072, 1024, 1_048_576, "bytes"),
+            "one step over a value cannot be interrupted: at this size each takes milliseconds";
+        /// Memory of the database in that process.
+        memory_bytes: u64 = (67_108_864, 8_388_608, 536_870_912, "bytes"),
+            "sorts a few hundred thousand rows";
+        /// Questions that run at once; more wait.
+        workers_max: usize = (4, 1, 64, "processes"),
+            "each takes a core while it runs";
+        /// How long a question waits for one of them before it is refused as busy.
+        wait_ms: u64 = (10_000, 1, 300_000, "milliseconds"),
+            "two deadlines: who is before has ended by then";
+    }
+
     /// The HTTP service. The flags of `runlore mcp --http` and `runlore serve` override these keys.
     http: Http {
         /// The address to listen on.

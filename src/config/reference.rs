@@ -110,7 +110,7 @@ mod tests {
             "The store is `.runlore/history.db`, a SQLite file. These are its open tables; times are RFC 3339 in UTC, `*_ms` milliseconds.\n\n| table | columns |\n| --- | --- |\n",
         );
         for object in crate::store::sqlite::open::objects().unwrap() {
-            let columns: Vec<String> = object.columns.iter().map(|column| format!("`{column}`")).collect();
+            let columns: Vec<String> = object.columns.iter().map(|column| format!("`{}`", column.name)).collect();
             let _ = writeln!(body, "| `{}` | {} |", object.name, columns.join(", "));
         }
         vec![Chapter { title: "Open tables".to_owned(), body }]

@@ -461,6 +461,14 @@ impl Store for Model {
         Ok(out)
     }
 
+    fn query(&self, _: &Query) -> std::result::Result<Rows, QueryFault> {
+        Err(QueryFault::Store("the plain model speaks no SQL".to_owned()))
+    }
+
+    fn objects(&self) -> Result<Vec<Object>> {
+        Ok(Vec::new())
+    }
+
     fn extras(&self, run: &str) -> Result<Option<RunExtras>> {
         Ok(self.world().runs.get(run).map(|run| run.extras.clone()))
     }

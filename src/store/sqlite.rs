@@ -13,6 +13,7 @@ mod extras;
 mod fault;
 mod names;
 pub mod open;
+pub mod query;
 mod rebuild;
 mod record;
 mod records;
@@ -28,13 +29,15 @@ mod tests;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rusqlite::Connection;
 
+use super::query::{Isolation, Job, QueryLimits};
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run,
-    RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Object, Point, PointQuery, Query,
+    QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -70,6 +73,9 @@ pub struct Sqlite {
     options: Options,
     read_only: bool,
     text: bool,
+    /// Where questions run; none for here, which only tests want.
+    isolation: Option<Arc<dyn Isolation>>,
+    query_limits: QueryLimits,
     writer: connect::Pool,
     readers: connect::Pool,
 }
@@ -90,9 +96,18 @@ impl Sqlite {
             options: options.clone(),
             read_only: opened.read_only,
             text: scope.text(),
+            isolation: None,
+            query_limits: QueryLimits::default(),
             writer: connect::Pool::new(writer, 0, options),
             readers: connect::Pool::new(reader, more, options),
         })
+    }
+
+    /// The same, with questions run apart and bounded so.
+    #[must_use]
+    pub fn isolated(mut self, isolation: Arc<dyn Isolation>, limits: QueryLimits) -> Self {
+        (self.isolation, self.query_limits) = (Some(isolation), limits);
+        self
     }
 
     /// Whether nothing can be written.
@@ -201,6 +216,23 @@ impl Store for Sqlite {
             causes.iter_mut().for_each(|cause| cause.reason.clear());
         }
         Ok(causes)
+    }
+
+    fn query(&self, query: &Query) -> std::result::Result<Rows, QueryFault> {
+        let job =
+            Job { file: self.path.clone(), read_only: self.read_only, text: self.text, query: query.clone(), limits: self.query_limits };
+        match &self.isolation {
+            Some(isolation) => isolation.run(&job),
+            None => query::execute(&job, false),
+        }
+    }
+
+    fn objects(&self) -> Result<Vec<Object>> {
+        let mut objects = open::objects()?;
+        for object in objects.iter_mut().filter(|_| !self.text) {
+            object.columns.retain(|column| !open::TEXTS.contains(&(object.name.as_str(), column.name.as_str())));
+        }
+        Ok(objects)
     }
 
     fn extras(&self, run: &str) -> Result<Option<RunExtras>> {

@@ -22,6 +22,7 @@ mod ids;
 mod logs;
 mod mcp;
 mod notes;
+mod query;
 mod real_files;
 mod records;
 mod scenarios;

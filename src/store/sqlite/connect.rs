@@ -89,7 +89,7 @@ fn immutable(path: &Path, options: &Options) -> Result<Connection> {
     plain.map_or_else(|| read_only(path, "mode=ro&immutable=1", options), Ok)
 }
 
-fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Connection> {
+pub(super) fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(format!("file:{}?{mode}", uri_path(path)), flags)?;
     configure(&connection, options)?;

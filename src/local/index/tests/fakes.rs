@@ -257,6 +257,14 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn query(&self, _: &Query) -> std::result::Result<Rows, QueryFault> {
+        Err(QueryFault::Busy)
+    }
+
+    fn objects(&self) -> Result<Vec<Object>> {
+        Ok(Vec::new())
+    }
+
     fn extras(&self, _: &str) -> Result<Option<RunExtras>> {
         Ok(None)
     }

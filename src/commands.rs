@@ -1,0 +1,6 @@
+//! Child processes, started under one set of rules.
+//!
+//! Promises: a child has a cleared environment, is killed at its deadline, and its output is bounded.
+//! Does not: open a store.
+
+pub mod queries;
