@@ -65,6 +65,8 @@ const KNOBS: [&str; 35] = [
 const GENERIC: [&str; 8] = ["checkpoint", "step", "global_step", "epoch", "final", "merged", "hf", "model"];
 /// What the harness makes up where no argument names the model: so many letters and digits.
 const MADE_UP_CHARS: usize = 8;
+/// Arguments that are kept.
+const ARGUMENTS_MAX: usize = 1000;
 /// Of a digest, what a name shows.
 const DIGEST_CHARS: usize = 8;
 
@@ -121,7 +123,7 @@ fn levels(raw: Option<&RawValue>) -> Vec<Level> {
         _ => level,
     };
     let given = found.into_iter().filter(|(name, level)| !name.is_empty() && !matches!(level.as_str(), "" | "null" | "None"));
-    given.map(|(name, level)| (name, python(level))).collect()
+    given.take(ARGUMENTS_MAX).map(|(name, level)| (name, python(level))).collect()
 }
 
 fn text_or_raw(raw: &RawValue) -> String {

@@ -44,6 +44,8 @@ const RUN: [&str; 9] =
     ["limit", "batch_size", "device", "use_cache", "bootstrap_iters", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed"];
 /// Python prints a function as `<function f at 0x7f...>`, which is another text each time.
 const ADDRESS: &str = " at 0x";
+/// Figures of one task, metrics that it lists and settings of its generation that are kept.
+pub(super) const FIGURES_MAX: usize = 1000;
 /// Of a digest, what a setting shows.
 const DIGEST_CHARS: usize = 8;
 
@@ -68,8 +70,9 @@ pub(super) fn figure(key: &str) -> Option<Figure<'_>> {
 /// The figures that the results report of `task`.
 pub(super) fn figures(members: &Members<'_>, task: &str, id: &str, shown: &Shown<'_>) -> Vec<ReportedMetric> {
     let config = fields(members.configs.get(task));
+    let aggregations = aggregations(&config);
     let mut found = Vec::new();
-    for (key, raw) in &fields(members.results.get(task)).0 {
+    for (key, raw) in fields(members.results.get(task)).0.iter().take(FIGURES_MAX) {
         let Some(Figure { metric, filter, stderr }) = figure(key) else { continue };
         // What is neither a number nor stands for one is a remark.
         let value = number(Some(raw));
@@ -82,30 +85,33 @@ pub(super) fn figures(members: &Members<'_>, task: &str, id: &str, shown: &Shown
             scorer: shown.id(&scorer),
             name: shown.id(metric),
             reducer: None,
-            metric: if stderr { "stderr".to_owned() } else { aggregation(&config, metric) },
+            metric: if stderr { "stderr".to_owned() } else { aggregations.get(metric).cloned().unwrap_or_else(|| "value".to_owned()) },
             value,
         });
     }
     found
 }
 
-fn aggregation(config: &Fields<'_>, metric: &str) -> String {
-    let listed = list(config.get("metric_list")).0;
-    let entry = listed.iter().map(|raw| fields(Some(raw))).find(|entry| text(entry.get("metric")).as_deref() == Some(metric));
-    let name = entry.and_then(|entry| text(entry.get("aggregation")).map(Cow::into_owned));
-    name.filter(|name| name.len() < 64 && !name.contains([' ', '\n', '<'])).unwrap_or_else(|| "value".to_owned())
+/// How each metric that the task lists is made one figure of all docs. A function of the task's own has no name.
+fn aggregations(config: &Fields<'_>) -> BTreeMap<String, String> {
+    let entry = |raw: &&RawValue| {
+        let entry = fields(Some(raw));
+        let name = text(entry.get("aggregation")).filter(|name| name.len() < 64 && !name.contains([' ', '\n', '<']))?;
+        Some((text(entry.get("metric"))?.into_owned(), name.into_owned()))
+    };
+    list(config.get("metric_list")).0.iter().take(FIGURES_MAX).filter_map(entry).collect()
 }
 
 /// The evaluation that `task` is; `planned` where its samples stand beside the results.
 pub(super) fn evaluation(members: &Members<'_>, task: &str, has_samples: bool, shown: &Shown<'_>) -> EvaluationInfo {
     let config = fields(members.configs.get(task));
-    let counts = fields(members.of_task("n-samples", task));
+    let counts = fields(members.samples.get(task));
     let small = |key| count(counts.get(key)).and_then(|count| u32::try_from(count).ok());
     let cases = small("original");
     let word = |raw: &RawValue| shown.id(&text(Some(raw)).unwrap_or_else(|| raw.get().into()));
     EvaluationInfo {
         id: shown.id(task),
-        version: members.of_task("versions", task).map(word),
+        version: members.versions.get(task).map(word),
         family: None,
         threshold: None,
         dataset: dataset(&config).map(|name| shown.id(&name)),
@@ -165,17 +171,17 @@ fn settings(members: &Members<'_>, task: &str, config: &Fields<'_>, shown: &Show
         let level = raw.map(|raw| text(Some(raw)).unwrap_or_else(|| compact(raw.get()).into()));
         found.extend(level.map(|level| (name.to_owned(), shorten(&spelled(key, &level, shown), LEVEL_BYTES_MAX))));
     };
-    add("num_fewshot", "num_fewshot", members.of_task("n-shot", task).or_else(|| config.get("num_fewshot")));
+    add("num_fewshot", "num_fewshot", members.shots.get(task).or_else(|| config.get("num_fewshot")));
     for key in ["output_type", "repeats"] {
         add(key, key, config.get(key));
     }
-    for (key, raw) in &fields(config.get("generation_kwargs")).0 {
+    for (key, raw) in fields(config.get("generation_kwargs")).0.iter().take(FIGURES_MAX) {
         add(&format!("generation.{}", shown.text(key)), key, Some(raw));
     }
     for key in RUN {
         add(key, key, members.config.get(key));
     }
-    add("task_hash", "task_hash", members.of_task("task_hashes", task));
+    add("task_hash", "task_hash", members.hashes.get(task));
     let filters: Vec<String> =
         list(config.get("filter_list")).0.iter().filter_map(|raw| text(fields(Some(raw)).get("name"))).map(Cow::into_owned).collect();
     found.extend((!filters.is_empty()).then(|| ("filters".to_owned(), shorten(&shown.text(&filters.join(", ")), LEVEL_BYTES_MAX))));

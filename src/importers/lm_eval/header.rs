@@ -97,11 +97,7 @@ impl Head {
             let info = evaluation(members, &name, file.is_some(), &shown);
             header.metrics.extend(figures(members, &name, &info.id, &shown));
             let judge = || {
-                Judge::of(
-                    &fields(members.configs.get(&name)),
-                    &fields(members.results.get(&name)),
-                    &fields(members.of_task("higher_is_better", &name)),
-                )
+                Judge::of(&fields(members.configs.get(&name)), &fields(members.results.get(&name)), &fields(members.directions.get(&name)))
             };
             tasks.extend(file.map(|file| Task { id: info.id.clone(), file, judge: judge() }));
             header.evaluations.push(info);

@@ -101,7 +101,14 @@ impl Samples<'_> {
             let (json, replaced) = json_of(self.bytes(place).map_err(|why| format!("the samples cannot be read again: {why}"))?);
             let row = match Row::read(&json) {
                 Ok(row) => row,
-                Err(why) => return Err(format!("the samples changed while they were read: {why}")),
+                Err(why) => {
+                    let (offset, _) = place.range();
+                    let who = self.rules.evaluation.escape_debug();
+                    ready.push_back(Item::Complaint(format!(
+                        "the sample of {who} at byte {offset} cannot be read, so it is missing: {why}"
+                    )));
+                    continue;
+                }
             };
             let doc = doc.get_or_insert_with(|| Doc::begin(&row, place.turn, &self.rules, context));
             let filter = self.filters.get(usize::from(place.filter)).map_or("none", String::as_str);

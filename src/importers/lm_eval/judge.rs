@@ -4,11 +4,11 @@
 //! judged alike; only a whole 1 or 0 passes or fails, the other way round where lower is better; any other value is kept and judges nothing.
 //! Does not: know attempts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
-use super::evaluation::{Figure, figure};
+use super::evaluation::{FIGURES_MAX, Figure, figure};
 use crate::{
     domain::attempt::Check,
     importers::raw::{Fields, fields, list, number, read, text},
@@ -41,6 +41,8 @@ const GRADED: [&str; 16] = [
 pub(super) struct Judge {
     /// Metrics by rank: as the task lists them, then as its results have them.
     rank: Vec<String>,
+    /// The same, for looking up.
+    known: HashSet<String>,
     /// Metrics of which less is better.
     lower: BTreeSet<String>,
     /// What the results report, in order: metric and filter.
@@ -54,14 +56,14 @@ impl Judge {
     pub(super) fn of(config: &Fields<'_>, results: &Fields<'_>, directions: &Fields<'_>) -> Self {
         let listed = list(config.get("metric_list")).0;
         let mut judge = Self::default();
-        for raw in &listed {
+        for raw in listed.iter().take(FIGURES_MAX) {
             let entry = fields(Some(raw));
             let Some(name) = text(entry.get("metric")).or_else(|| text(Some(raw))) else { continue };
             let higher = read::<bool>(entry.get("higher_is_better"));
             judge.lower.extend((higher == Some(false)).then(|| name.clone().into_owned()));
             judge.rank.push(name.into_owned());
         }
-        for (key, _) in &results.0 {
+        for (key, _) in results.0.iter().take(FIGURES_MAX) {
             if let Some(Figure { metric, filter, stderr: false }) = figure(key) {
                 let filter = filter.unwrap_or(NO_FILTER).to_owned();
                 judge.rank.push(metric.to_owned());
@@ -76,13 +78,18 @@ impl Judge {
             }
         }
         judge.filters = judge.filters_of(config);
+        judge.known = judge.rank.iter().cloned().collect();
         judge
     }
 
     fn filters_of(&self, config: &Fields<'_>) -> Vec<String> {
         let listed = list(config.get("filter_list")).0;
-        let mut names: Vec<String> =
-            listed.iter().filter_map(|raw| text(fields(Some(raw)).get("name"))).map(std::borrow::Cow::into_owned).collect();
+        let mut names: Vec<String> = listed
+            .iter()
+            .take(FIGURES_MAX)
+            .filter_map(|raw| text(fields(Some(raw)).get("name")))
+            .map(std::borrow::Cow::into_owned)
+            .collect();
         if names.is_empty() {
             for (_, filter) in &self.reported {
                 names.extend((!names.contains(filter)).then(|| filter.clone()));
@@ -93,7 +100,7 @@ impl Judge {
 
     /// Whether the task's description knows this metric.
     pub(super) fn knows(&self, metric: &str) -> bool {
-        self.rank.iter().any(|known| known == metric)
+        self.known.contains(metric)
     }
 
     /// The metric and the filter that decide, of those that the samples have.

@@ -78,6 +78,8 @@ struct Pass<'p> {
     /// Whether a line of the results' metrics is told: names that the task's description knows.
     known: &'p dyn Fn(&str) -> bool,
     bytes_max: u64,
+    /// What the whole file may take.
+    file_bytes_max: u64,
 }
 
 impl Places {
@@ -89,7 +91,15 @@ impl Places {
         limits: &Limits,
     ) -> Result<Self, std::io::Error> {
         let bytes_max = limits.entry_bytes_max.min(u64::from(u32::MAX));
-        let mut pass = Pass { found: Self::default(), docs: HashMap::new(), unnamed: Vec::new(), filters, known, bytes_max };
+        let mut pass = Pass {
+            found: Self::default(),
+            docs: HashMap::new(),
+            unnamed: Vec::new(),
+            filters,
+            known,
+            bytes_max,
+            file_bytes_max: limits.log_bytes_max,
+        };
         let is_list = Scanner::new(&mut input).peek().is_ok_and(|first| first == Some(b'['));
         input.seek(SeekFrom::Start(0))?;
         if is_list {
@@ -120,6 +130,9 @@ impl Pass<'_> {
                 return Ok(());
             }
             offset += read + rest;
+            if !self.has_room(offset) {
+                return Ok(());
+            }
         }
     }
 
@@ -144,13 +157,23 @@ impl Pass<'_> {
                     self.unreadable(offset, &format!("it takes more than {} bytes, the most that it may", self.bytes_max))
                 }
                 Ok(Some(offset)) => {
-                    if !self.take(&bytes, offset) {
+                    if !self.take(&bytes, offset) || !self.has_room(scanner.offset()) {
                         return;
                     }
                 }
                 Err(stop) => return self.found.complaints.push(format!("samples are missing: {}", stop.sentence())),
             }
         }
+    }
+
+    /// Whether the file may go on after `offset`.
+    fn has_room(&mut self, offset: u64) -> bool {
+        let room = offset < self.file_bytes_max;
+        if !room {
+            let complaint = format!("of the samples only the first {} bytes were read, the most that a file may have", self.file_bytes_max);
+            self.found.complaints.push(complaint);
+        }
+        room
     }
 
     /// Takes one line in; false where no more are taken.

@@ -3,8 +3,13 @@
 //! Promises: it takes no more memory than an entry may; what is long and never shown (templates, the environment's dump) is not kept whole.
 //! Does not: make anything of the values.
 
-use std::{collections::BTreeSet, io::SeekFrom};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    io::SeekFrom,
+};
 
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::importers::{
@@ -18,6 +23,8 @@ use crate::importers::{
 
 /// Members that are long and stand for something shorter that is kept (their digests), or elsewhere (samples).
 const LEFT_OUT: [&[u8]; 3] = [b"\"chat_template\"", b"\"system_instruction\"", b"\"samples\""];
+/// Tasks of one file: each is an evaluation of the run.
+const TASKS_MAX: usize = 10_000;
 /// Read at once for the digest.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -69,20 +76,57 @@ pub(super) fn sha256(input: &mut dyn Input) -> Result<String, Refused> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// An object over tasks. Each of many tasks is looked up in several of them.
+#[derive(Default)]
+pub(super) struct ByTask<'a>(HashMap<Cow<'a, str>, &'a RawValue>);
+
+impl<'a> ByTask<'a> {
+    fn of(raw: Option<&'a RawValue>) -> Self {
+        Self(fields(raw).0.into_iter().collect())
+    }
+
+    /// What stands under `task`, null being nothing.
+    pub(super) fn get(&self, task: &str) -> Option<&'a RawValue> {
+        self.0.get(task).copied().filter(|raw| raw.get() != "null")
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.0.keys().map(|name| name.clone().into_owned())
+    }
+}
+
 /// The members of a results file that say something.
 pub(super) struct Members<'a> {
     pub(super) top: Fields<'a>,
     pub(super) config: Fields<'a>,
-    pub(super) configs: Fields<'a>,
-    pub(super) results: Fields<'a>,
+    pub(super) configs: ByTask<'a>,
+    pub(super) results: ByTask<'a>,
+    pub(super) versions: ByTask<'a>,
+    pub(super) shots: ByTask<'a>,
+    pub(super) samples: ByTask<'a>,
+    pub(super) directions: ByTask<'a>,
+    pub(super) hashes: ByTask<'a>,
 }
 
 impl<'a> Members<'a> {
     pub(super) fn read(json: &'a str) -> Result<Self, Refused> {
         let top: Fields<'a> = serde_json::from_str(json).map_err(|error| Refused::Broken(format!("the results are no JSON: {error}")))?;
-        let part = |key| fields(top.get(key));
-        let (config, configs, results) = (part("config"), part("configs"), part("results"));
-        Ok(Self { top, config, configs, results })
+        let part = |key| ByTask::of(top.get(key));
+        let members = Self {
+            config: fields(top.get("config")),
+            configs: part("configs"),
+            results: part("results"),
+            versions: part("versions"),
+            shots: part("n-shot"),
+            samples: part("n-samples"),
+            directions: part("higher_is_better"),
+            hashes: part("task_hashes"),
+            top,
+        };
+        if members.results.0.len().max(members.configs.0.len()).max(members.versions.0.len()) > TASKS_MAX {
+            return Err(Refused::Broken(format!("the results name more than {TASKS_MAX} tasks, the most that a file may")));
+        }
+        Ok(members)
     }
 
     /// Whether what the file says of itself tells it from every other.
@@ -92,21 +136,15 @@ impl<'a> Members<'a> {
 
     /// The model's name as the harness spells it in directories, which is unique where it is made up.
     pub(super) fn model_name(&self) -> Option<String> {
-        text(self.top.get("model_name_sanitized")).or_else(|| text(self.top.get("model_name"))).map(std::borrow::Cow::into_owned)
-    }
-
-    /// The value of `task` under the member `key`, an object over tasks.
-    pub(super) fn of_task(&self, key: &str, task: &str) -> Option<&'a serde_json::value::RawValue> {
-        fields(self.top.get(key)).get(task)
+        text(self.top.get("model_name_sanitized")).or_else(|| text(self.top.get("model_name"))).map(Cow::into_owned)
     }
 
     /// The names of the tasks, in order. Where there are configurations, only tasks have one; a group's average stands among the results too.
     pub(super) fn tasks(&self) -> BTreeSet<String> {
         let groups = self.groups();
-        let names = |fields: &Fields<'_>| fields.0.iter().map(|(name, _)| name.clone().into_owned()).collect::<Vec<_>>();
-        let versions = if self.configs.0.is_empty() { names(&fields(self.top.get("versions"))) } else { Vec::new() };
-        let others = names(&self.results).into_iter().chain(versions).filter(|name| !groups.contains(name));
-        names(&self.configs).into_iter().chain(others).collect()
+        let versions = self.configs.0.is_empty().then_some(&self.versions).into_iter().flat_map(ByTask::names);
+        let others = self.results.names().chain(versions).filter(|name| !groups.contains(name));
+        self.configs.names().chain(others).collect()
     }
 
     /// The names of groups. A task may be listed as a group of nothing.

@@ -16,6 +16,8 @@ use crate::importers::{
 /// Members of a line that are no metrics.
 const NO_METRICS: [&str; 11] =
     ["doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"];
+/// Members that a line may have: each metric is looked for among them.
+const MEMBERS_MAX: usize = 10_000;
 /// Metrics of one line that are kept.
 pub(super) const METRICS_MAX: usize = 1000;
 
@@ -46,7 +48,11 @@ pub(super) struct Request<'a> {
 
 impl<'a> Row<'a> {
     pub(super) fn read(json: &'a str) -> Result<Self, String> {
-        serde_json::from_str(json.trim_start_matches('\u{feff}')).map(Self).map_err(|error| error.to_string())
+        let fields: Fields<'_> = serde_json::from_str(json.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())?;
+        if fields.0.len() > MEMBERS_MAX {
+            return Err(format!("it has more than {MEMBERS_MAX} members, the most that a line may"));
+        }
+        Ok(Self(fields))
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
@@ -81,6 +87,14 @@ impl<'a> Row<'a> {
 
     pub(super) fn filtered(&self) -> Option<&'a RawValue> {
         self.get("filtered_resps")
+    }
+
+    /// What was judged, where it is one thing: of several continuations none is the answer.
+    pub(super) fn answer(&self) -> Option<&'a RawValue> {
+        match list(self.filtered()).0.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
     }
 }
 

@@ -97,7 +97,7 @@ impl<'a> Doc<'a> {
     /// Adds the checks of one line, which is of `filter`.
     pub(super) fn judge(&mut self, row: &Row<'_>, filter: &str, rules: &Rules, context: &Context<'_>) {
         let metrics = row.metrics(&|name| rules.judge.knows(name));
-        let answer = row.filtered().map(|raw| context.shown(&plain(list(Some(raw)).0.first().copied().unwrap_or(raw))));
+        let answer = row.answer().map(|raw| context.shown(&plain(raw)));
         let mut spelled = String::new();
         for metric in &metrics {
             let raw = row.get(metric);

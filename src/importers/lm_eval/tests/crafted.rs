@@ -131,6 +131,10 @@ fn long_lines_cost_themselves_alone() {
         assert_eq!((whole.attempts.len(), whole.complaints.len()), (2, 1));
         assert!(whole.complaints[0].contains("takes more than 2000 bytes"), "{:?}", whole.complaints);
     }
+    let limits = Limits { log_bytes_max: 100, ..Limits::default() };
+    let whole = raw_folder(&results(), text).import_knowing(&limits, &Redactor::patterns_only()).unwrap();
+    assert_eq!((whole.attempts.len(), whole.complaints.len()), (1, 1));
+    assert!(whole.complaints[0].contains("only the first 100 bytes"), "{:?}", whole.complaints);
     let many: String = "{}\n".repeat(100);
     let whole = raw_folder(&results(), many).import();
     assert!(whole.complaints.len() == 21 && whole.complaints[20].contains("80 more samples"), "{:?}", whole.complaints);
@@ -225,6 +229,7 @@ fn likelihoods_and_chats_are_told_apart() {
         ]
     );
     assert_eq!(whole.attempts[0].output.as_deref(), Some(" a: -1.5\n b: -0.5"));
+    assert_eq!((whole.attempts[0].checks[0].answer.as_deref(), whole.attempts[1].checks[0].answer.as_deref()), (None, Some("yo")));
     assert_eq!(whole.lines(1)[0], json!({"role": "system", "content": "be brief"}));
     assert_eq!((whole.attempts[1].transcript.messages, whole.attempts[1].target.as_deref()), (3, Some("")));
     assert_eq!(whole.lines(2)[1], json!({"role": "likelihood", "response": "-7.25"}));

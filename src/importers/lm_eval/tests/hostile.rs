@@ -59,6 +59,25 @@ fn filters_and_metrics_are_bounded() {
     assert_eq!((whole.attempts[0].checks.len(), whole.complaints.len()), (1000, 1));
 }
 
+#[test]
+fn many_tasks_and_members_take_no_time_of_their_square() {
+    let tasks = |count: usize| {
+        let mut many = results();
+        for key in ["results", "versions", "n-shot", "n-samples", "higher_is_better", "task_hashes"] {
+            many[key] = (0..count).map(|task| (format!("t{task}"), json!({"acc,none": 1}))).collect::<serde_json::Map<_, _>>().into();
+        }
+        folder(&many, &[])
+    };
+    assert_eq!(tasks(9_999).import().header.evaluations.len(), 10_000);
+    let refused = tasks(10_001).import_knowing(&Limits::default(), &Redactor::patterns_only()).err();
+    assert!(matches!(refused, Some(Refused::Broken(why)) if why.contains("more than 10000 tasks")));
+    let mut wide = line(json!(0), "strict", json!(1));
+    (0..20_000).for_each(|member| wide[format!("m{member}")] = json!(1));
+    let whole = folder(&results(), &[line(json!(1), "strict", json!(1)), wide]).import();
+    assert_eq!((whole.attempts.len(), whole.complaints.len()), (1, 1));
+    assert!(whole.complaints[0].contains("more than 10000 members"), "{:?}", whole.complaints);
+}
+
 /// Imports to the end, whatever the bytes are; what must not happen is a panic, or a line that no reader takes.
 fn survive(folder: &Folder) {
     let limits = Limits { entries_max: 1000, entry_bytes_max: 1_000_000, log_bytes_max: 10_000_000, ..Limits::default() };
