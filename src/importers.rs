@@ -6,6 +6,7 @@
 
 pub mod beside;
 mod inspect;
+mod lm_eval;
 mod nan;
 mod raw;
 mod record;
@@ -119,9 +120,9 @@ fn json<'a>(
     match format {
         Format::Inspect => inspect::json_log::open(input, limits, redactor),
         Format::Record => record::open(input, beside, limits, redactor),
-        Format::Promptfoo | Format::PromptfooRows | Format::LmEval | Format::LmEvalSamples => {
-            Err(Refused::NotALog("no eval log".to_owned()))
-        }
+        Format::LmEval => lm_eval::open(input, beside, limits, redactor),
+        Format::LmEvalSamples => Err(Refused::NotALog(lm_eval::SAMPLES_ALONE.to_owned())),
+        Format::Promptfoo | Format::PromptfooRows => Err(Refused::NotALog("no eval log".to_owned())),
     }
 }
 

@@ -16,6 +16,9 @@ pub const TRANSCRIPTS: &str = "transcripts/";
 /// Where the analyses of a run record stand, below its directory.
 pub const ANALYSES: &str = "analysis/";
 
+/// The shape of lm-eval's stamps, `0` being any digit.
+const STAMP: &str = "0000-00-00T00-00-00";
+
 /// The files beside the one that is opened.
 pub trait Beside {
     /// The main file's own name, without its directory; empty where it has none.
@@ -30,6 +33,14 @@ pub trait Beside {
 
     /// Their names, relative to the main file's directory, with `/` between parts; in order.
     fn names(&self) -> &[String];
+
+    /// The name of the main file itself, without its directory.
+    fn main(&self) -> &str;
+
+    /// When the main file was last changed, where that is known.
+    fn own_modified(&self) -> Option<Timestamp> {
+        None
+    }
 
     /// When a file was last changed.
     fn modified(&self, name: &str) -> Option<Timestamp>;
@@ -48,6 +59,10 @@ pub struct Alone;
 impl Beside for Alone {
     fn names(&self) -> &[String] {
         &[]
+    }
+
+    fn main(&self) -> &str {
+        ""
     }
 
     fn modified(&self, _: &str) -> Option<Timestamp> {
@@ -81,10 +96,20 @@ pub fn task_of<'a>(main: &str, name: &'a str) -> Option<&'a str> {
     task(prefix, stamp, name)
 }
 
-/// lm-eval's `[prefix]results_<stamp>.json`: the prefix and the stamp.
+/// lm-eval's `[prefix]results_<stamp>.json`: the prefix and the stamp. Where the user named the file, it is `<name>_<stamp>.json`, and its
+/// samples are named as ever.
 fn results(main: &str) -> Option<(&str, &str)> {
-    let (prefix, stamp) = main.strip_suffix(".json")?.split_once("results_")?;
+    let stem = main.strip_suffix(".json")?;
+    let named = || stem.rsplit_once('_').filter(|(_, stamp)| is_stamp(stamp)).map(|(_, stamp)| ("", stamp));
+    let (prefix, stamp) = stem.split_once("results_").or_else(named)?;
     (!stamp.is_empty() && !main.contains('/')).then_some((prefix, stamp))
+}
+
+/// Whether `text` is `2026-01-21T03-44-18` with or without a fraction.
+fn is_stamp(text: &str) -> bool {
+    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+    let like = |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    whole.len() == STAMP.len() && whole.bytes().zip(STAMP.bytes()).all(like)
 }
 
 /// lm-eval's `[prefix]samples_<task>_<stamp>.jsonl`; the task's name may hold underscores. Some releases name it `.json`.
@@ -109,6 +134,8 @@ mod tests {
         {
             assert_eq!(task_of(&results, &name), None, "{name}");
         }
+        assert_eq!(task_of(&format!("mine_{stamp}.json"), &format!("samples_a_{stamp}.jsonl")), Some("a"));
+        assert!(!leads("mine_2026.json") && !leads("mine_2026-01-21T03-44-1x.json"));
         assert!(leads(RECORD) && leads(&results) && !leads("results.json") && !leads("my.json"));
         assert!(belongs(RECORD, "transcripts/1.jsonl") && belongs(RECORD, "analysis/saved/a.json") && !belongs(RECORD, "a.json"));
     }

@@ -21,7 +21,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// Of a name that is too long, the rest is a mark and this many digits of a digest.
 const DIGEST_CHARS: usize = 8;
 /// A factor's level is a word or two; a long one is still told apart by its beginning and length.
-const LEVEL_BYTES_MAX: usize = 160;
+pub(in crate::importers) const LEVEL_BYTES_MAX: usize = 160;
 /// Settings of `eval.config` that change what is measured, and the factor's name.
 const LIMITS: [(&str, &str); 9] = [
     ("message_limit", "message_limit"),
@@ -71,7 +71,8 @@ pub(super) fn arm(eval: &Fields<'_>, plan: &Fields<'_>, shown: &Shown<'_>) -> Ar
     ArmInfo { name: name(&shown.text(&model), &passed), role: None, factors }
 }
 
-fn name(model: &str, passed: &[(String, String)]) -> String {
+/// The name of an arm of this model with what was passed, in order.
+pub(in crate::importers) fn name(model: &str, passed: &[(String, String)]) -> String {
     let mut whole = model.to_owned();
     for (name, level) in passed {
         whole.push_str(&format!("+{name}={level}"));
@@ -167,7 +168,12 @@ fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
         return digest(std::iter::once(raw.get())).chars().take(DIGEST_CHARS).collect();
     }
     let plain = text(Some(raw)).unwrap_or_else(|| Cow::Owned(compact(raw.get())));
-    let level = shown.redactor.redact_value(name, &plain);
+    spelled(name, &plain, shown)
+}
+
+/// The value `plain` of what is called `name`, as it may be kept.
+pub(in crate::importers) fn spelled(name: &str, plain: &str, shown: &Shown<'_>) -> String {
+    let level = shown.redactor.redact_value(name, plain);
     // In capitals any name with KEY, TOKEN, ... in it is a secret's; the text says it together with its name.
     let spelled = format!("{name}={level}");
     let safe = shown.redactor.redact(&spelled);

@@ -43,20 +43,20 @@ pub(super) struct Head {
 }
 
 /// How text of a header is kept.
-pub(super) struct Shown<'a> {
-    pub(super) redactor: &'a Redactor,
-    pub(super) bytes_max: usize,
+pub(in crate::importers) struct Shown<'a> {
+    pub(in crate::importers) redactor: &'a Redactor,
+    pub(in crate::importers) bytes_max: usize,
 }
 
 impl Shown<'_> {
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(in crate::importers) fn text(&self, text: &str) -> String {
         shorten(&self.redactor.redact(text), self.bytes_max)
     }
 
     /// An id as it is kept: whole, but for secrets. It is the same wherever it stands, so ids still lead to what they name. Two ids that
     /// differ in a secret alone become one: two runs of such ids are one run, two cases are tries of one case. Telling them apart would take
     /// a mark made of the secret, which could be guessed from it.
-    pub(super) fn id(&self, id: &str) -> String {
+    pub(in crate::importers) fn id(&self, id: &str) -> String {
         self.redactor.redact(id).into_owned()
     }
 }
@@ -273,7 +273,7 @@ fn dataset_digest(name: Option<&str>, ids: Option<&[&RawValue]>) -> Option<Strin
 }
 
 /// The first half of a SHA-256 over `parts`, each with its length, so that no two lists of parts are spelled the same.
-pub(super) fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+pub(in crate::importers) fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
