@@ -7,6 +7,7 @@
 pub mod beside;
 mod inspect;
 mod nan;
+mod promptfoo;
 mod raw;
 mod scan;
 mod sniff;
@@ -90,25 +91,30 @@ enum Container {
 /// [`Refused`], with a sentence that says why and names no path.
 pub fn open<'a>(
     mut input: Box<dyn Input + 'a>,
-    _beside: &'a dyn Beside,
+    beside: &'a dyn Beside,
     limits: &'a Limits,
     redactor: &'a Redactor,
 ) -> Result<Opened<'a>, Refused> {
     match container(&mut input)? {
         Container::Archive => inspect::eval_log::open(input, limits, redactor),
-        Container::Json => json(input, limits, redactor),
+        Container::Json => json(input, beside, limits, redactor),
         Container::Xml | Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
     }
 }
 
-fn json<'a>(mut input: Box<dyn Input + 'a>, limits: &'a Limits, redactor: &'a Redactor) -> Result<Opened<'a>, Refused> {
+fn json<'a>(
+    mut input: Box<dyn Input + 'a>,
+    beside: &'a dyn Beside,
+    limits: &'a Limits,
+    redactor: &'a Redactor,
+) -> Result<Opened<'a>, Refused> {
     let format = sniff::format(&mut input);
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     match format {
         Format::Inspect => inspect::json_log::open(input, limits, redactor),
-        Format::Record | Format::Promptfoo | Format::PromptfooRows | Format::LmEval | Format::LmEvalSamples => {
-            Err(Refused::NotALog("no eval log".to_owned()))
-        }
+        Format::Promptfoo => promptfoo::results(input, beside, limits, redactor),
+        Format::PromptfooRows => promptfoo::rows(input, beside, limits, redactor),
+        Format::Record | Format::LmEval | Format::LmEvalSamples => Err(Refused::NotALog("no eval log".to_owned())),
     }
 }
 

@@ -21,6 +21,11 @@ pub trait Beside {
     /// Their names, relative to the main file's directory, with `/` between parts; in order.
     fn names(&self) -> &[String];
 
+    /// When the main file itself was last changed, where that is known: a log that says no time is as old as its file.
+    fn own_modified(&self) -> Option<Timestamp> {
+        None
+    }
+
     /// When a file was last changed.
     fn modified(&self, name: &str) -> Option<Timestamp>;
 

@@ -5,14 +5,14 @@
 //! Does not: touch the disk.
 
 mod archive;
-mod arm;
+pub(super) mod arm;
 mod attachments;
-mod build;
+pub(super) mod build;
 mod chunked;
 pub(super) mod eval_log;
-mod header;
+pub(super) mod header;
 pub(super) mod json_log;
-mod lines;
+pub(super) mod lines;
 mod pool;
 mod sample;
 mod score;

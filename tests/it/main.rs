@@ -22,5 +22,6 @@ mod ids;
 mod logs;
 mod mcp;
 mod notes;
+mod promptfoo;
 mod real_files;
 mod scenarios;

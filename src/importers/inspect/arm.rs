@@ -21,7 +21,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// Of a name that is too long, the rest is a mark and this many digits of a digest.
 const DIGEST_CHARS: usize = 8;
 /// A factor's level is a word or two; a long one is still told apart by its beginning and length.
-const LEVEL_BYTES_MAX: usize = 160;
+pub(in crate::importers) const LEVEL_BYTES_MAX: usize = 160;
 /// Settings of `eval.config` that change what is measured, and the factor's name.
 const LIMITS: [(&str, &str); 9] = [
     ("message_limit", "message_limit"),
@@ -76,6 +76,11 @@ fn name(model: &str, passed: &[(String, String)]) -> String {
     for (name, level) in passed {
         whole.push_str(&format!("+{name}={level}"));
     }
+    bounded(whole)
+}
+
+/// A name of at most 80 characters: a longer one ends in a digest of all of it.
+pub(in crate::importers) fn bounded(whole: String) -> String {
     if whole.chars().count() <= NAME_CHARS_MAX {
         return whole;
     }
@@ -162,7 +167,7 @@ fn sandbox(raw: Option<&RawValue>) -> Option<String> {
 }
 
 /// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
-fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
+pub(in crate::importers) fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
     if TEXTS.contains(&name) {
         return digest(std::iter::once(raw.get())).chars().take(DIGEST_CHARS).collect();
     }

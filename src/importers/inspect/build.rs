@@ -57,7 +57,7 @@ pub(super) fn who(attempt: &Attempt) -> String {
 }
 
 /// JSON bytes as text, and whether some of it was no UTF-8 and had to be replaced.
-pub(super) fn text_of(bytes: Vec<u8>) -> (String, bool) {
+pub(in crate::importers) fn text_of(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, false),
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),

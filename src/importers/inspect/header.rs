@@ -43,21 +43,33 @@ pub(super) struct Head {
 }
 
 /// How text of a header is kept.
-pub(super) struct Shown<'a> {
-    pub(super) redactor: &'a Redactor,
-    pub(super) bytes_max: usize,
+pub(in crate::importers) struct Shown<'a> {
+    pub(in crate::importers) redactor: &'a Redactor,
+    pub(in crate::importers) bytes_max: usize,
 }
 
 impl Shown<'_> {
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(in crate::importers) fn text(&self, text: &str) -> String {
         shorten(&self.redactor.redact(text), self.bytes_max)
     }
 
     /// An id as it is kept: whole, but for secrets. It is the same wherever it stands, so ids still lead to what they name. Two ids that
     /// differ in a secret alone become one: two runs of such ids are one run, two cases are tries of one case. Telling them apart would take
     /// a mark made of the secret, which could be guessed from it.
-    pub(super) fn id(&self, id: &str) -> String {
+    pub(in crate::importers) fn id(&self, id: &str) -> String {
         self.redactor.redact(id).into_owned()
+    }
+
+    /// A value of the free metadata. A field's name says what it is, so the two are looked at together.
+    pub(in crate::importers) fn value(&self, key: &str, raw: &RawValue) -> Value {
+        if let Some(text) = text(Some(raw)) {
+            let safe = self.redactor.redact_value(key, &text);
+            let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { self.bytes_max };
+            return Value::String(shorten(&safe, max));
+        }
+        let safe = self.redactor.redact(raw.get());
+        let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
+        whole.unwrap_or_else(|| Value::String(shorten(&safe, self.bytes_max)))
     }
 }
 
@@ -162,18 +174,7 @@ impl Parts<'_> {
 
     fn metadata(&self, shown: &Shown<'_>) -> BTreeMap<String, Value> {
         let written = self.labels().map(fields).find(|fields| !fields.0.is_empty()).unwrap_or_default();
-        let value = |key: &str, raw: &RawValue| {
-            // A field's name says what it is, so the two are looked at together.
-            if let Some(text) = text(Some(raw)) {
-                let safe = shown.redactor.redact_value(key, &text);
-                let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { shown.bytes_max };
-                return Value::String(shorten(&safe, max));
-            }
-            let safe = shown.redactor.redact(raw.get());
-            let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
-            whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max)))
-        };
-        written.0.iter().map(|(key, raw)| (shown.text(key), value(key, raw))).collect()
+        written.0.iter().map(|(key, raw)| (shown.text(key), shown.value(key, raw))).collect()
     }
 
     fn evaluation(&self, id: String, shown: &Shown<'_>) -> EvaluationInfo {
@@ -273,7 +274,7 @@ fn dataset_digest(name: Option<&str>, ids: Option<&[&RawValue]>) -> Option<Strin
 }
 
 /// The first half of a SHA-256 over `parts`, each with its length, so that no two lists of parts are spelled the same.
-pub(super) fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+pub(in crate::importers) fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a reader of JSON takes (serde_json's own bound): a line that is nested deeper would be kept and never read again.
-const LEVELS_MAX: usize = 127;
+pub(in crate::importers) const LEVELS_MAX: usize = 127;
 /// Stands in every model event.
 static MODEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"model\""));
 /// Keys under which providers' requests hold the conversation.
@@ -308,7 +308,7 @@ impl Object {
 }
 
 /// `json` without the white space between its parts.
-pub(super) fn compact(json: &str) -> String {
+pub(in crate::importers) fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(at) = rest.bytes().position(|byte| byte == b'"' || byte.is_ascii_whitespace()) {
@@ -335,7 +335,8 @@ fn string_length(json: &str) -> usize {
     bytes.len()
 }
 
-fn too_deep(line: &str) -> bool {
+/// Whether `line` is nested deeper than [`LEVELS_MAX`].
+pub(in crate::importers) fn too_deep(line: &str) -> bool {
     // A line with few brackets cannot be deep, and counting them is quick.
     // Sums of bytes in small parts: the compiler makes wide instructions of them, and the two brackets differ in one bit.
     let opening = |part: &[u8]| usize::from(part.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum::<u8>());
