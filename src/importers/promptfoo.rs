@@ -92,6 +92,9 @@ fn opened<'a>(
     if index.rows.is_empty() && own.is_none() {
         return Err(Refused::NotALog("results of promptfoo without a row".to_owned()));
     }
+    if !index.judged && !index.rows.is_empty() {
+        return Err(Refused::NotALog("no results of promptfoo: no row says how it ended".to_owned()));
+    }
     let mut input = scanner.into_inner();
     let digest = if own.is_none() { Some(sha256(&mut input).map_err(unreadable)?) } else { None };
     input.seek(SeekFrom::Start(0)).map_err(unreadable)?;

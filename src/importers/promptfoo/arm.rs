@@ -71,16 +71,16 @@ pub(super) fn arms(slots: &[Slot], header: &Fields<'_>, shown: &Shown<'_>) -> Ar
     let declared = declared(header);
     let prompts: BTreeSet<(&str, &str)> = slots.iter().map(|slot| (slot.prompt.as_str(), slot.prompt_id.as_str())).collect();
     let maker = Maker { shown, several: prompts.len() > 1, version: version(header) };
-    let mut keys: Vec<(Slot, &str)> = Vec::new();
+    let mut keys: Vec<(&Slot, &str)> = Vec::new();
     let mut made: Vec<ArmInfo> = Vec::new();
     let mut of_slot = Vec::with_capacity(slots.len());
     for slot in &slots {
         let config = declaration(slot, &slots, &declared);
         // Columns of one provider, prompt and configuration are tries of one arm.
-        let key = (Slot { idx: None, ..slot.clone() }, config.map_or("", |declared| declared.raw));
-        let place = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+        let raw = config.map_or("", |declared| declared.raw);
+        let place = keys.iter().position(|(known, config)| known.asks_as(slot) && *config == raw).unwrap_or_else(|| {
             made.push(maker.arm(slot, config.map(|declared| &declared.config)));
-            keys.push(key);
+            keys.push((slot, raw));
             made.len() - 1
         });
         of_slot.push(u32::try_from(place).unwrap_or(u32::MAX));
@@ -146,8 +146,7 @@ fn declaration_of(raw: &RawValue) -> Declared<'_> {
 
 /// What the configuration says of a column. Of several entries for one provider, the columns of a prompt take one each, in order.
 fn declaration<'d, 'a>(slot: &Slot, slots: &[Slot], declared: &'d [Declared<'a>]) -> Option<&'d Declared<'a>> {
-    let same = |other: &&Slot| Slot { idx: None, ..(*other).clone() } == Slot { idx: None, ..slot.clone() };
-    let rank = slots.iter().filter(same).filter(|other| other.idx < slot.idx).count();
+    let rank = slots.iter().filter(|other| other.asks_as(slot) && other.idx < slot.idx).count();
     let labelled = |entry: &&Declared<'_>| !slot.label.is_empty() && entry.label == slot.label;
     let by_label: Vec<&Declared<'_>> = declared.iter().filter(labelled).collect();
     let matching = if by_label.is_empty() { declared.iter().filter(|entry| entry.id == slot.provider).collect() } else { by_label };
@@ -219,7 +218,7 @@ impl Maker<'_> {
 }
 
 /// Arms that would have one name get a digest of what makes them differ.
-fn tell_apart(arms: &mut [ArmInfo], keys: &[(Slot, &str)], shown: &Shown<'_>) {
+fn tell_apart(arms: &mut [ArmInfo], keys: &[(&Slot, &str)], shown: &Shown<'_>) {
     let mut times = BTreeMap::<String, u32>::new();
     arms.iter().for_each(|arm| *times.entry(arm.name.clone()).or_default() += 1);
     let mut taken: BTreeSet<String> = times.iter().filter(|(_, times)| **times == 1).map(|(name, _)| name.clone()).collect();

@@ -49,9 +49,14 @@ pub(super) struct Parts<'a> {
     pub(super) shown: &'a Shown<'a>,
 }
 
+/// The library spells `evalId` as `id`.
+fn spelled_id<'a>(top: &'a Fields<'_>) -> Option<Cow<'a, str>> {
+    text(top.get("evalId")).or_else(|| text(top.get("id")).filter(|id| id.starts_with("eval-")))
+}
+
 /// The file's own id, if it has one that may be kept.
 pub(super) fn own_id(top: &Fields<'_>, shown: &Shown<'_>) -> Option<String> {
-    let id = text(top.get("evalId"))?;
+    let id = spelled_id(top)?;
     let fit = id.len() <= ID_BYTES_MAX && !id.contains(char::is_control) && !id.trim().is_empty() && shown.id(&id) == id;
     fit.then(|| id.into_owned())
 }
@@ -96,12 +101,14 @@ impl Parts<'_> {
     fn began(&self) -> Option<Timestamp> {
         let metadata = fields(self.top.get("metadata"));
         let said = text(metadata.get("evaluationCreatedAt")).and_then(|time| Timestamp::parse(&time));
-        said.or_else(|| instant(&text(self.top.get("evalId"))?))
+        said.or_else(|| instant(&spelled_id(self.top)?))
     }
 
     /// When the results were written together.
     fn written(&self) -> Option<Timestamp> {
-        ["results.timestamp", "createdAt"].into_iter().find_map(|key| Timestamp::parse(&text(self.top.get(key))?))
+        let said = ["results.timestamp", "createdAt"].into_iter().find_map(|key| Timestamp::parse(&text(self.top.get(key))?));
+        // The library has it in milliseconds.
+        said.or_else(|| number(self.top.get("createdAt")).map(|millis| Timestamp::from_millis(millis as i64)))
     }
 
     /// The evaluation's id.

@@ -44,8 +44,10 @@ impl Part {
     /// Its members that are part of the header.
     fn keeps(self, key: &[u8]) -> bool {
         let kept: &[&[u8]] = match self {
-            Part::Top => &[b"\"evalId\"", b"\"createdAt\"", b"\"metadata\"", b"\"author\"", b"\"description\"", b"\"runtimeOptions\""],
-            Part::Results => &[b"\"version\"", b"\"timestamp\"", b"\"prompts\"", b"\"stats\""],
+            Part::Top => {
+                &[b"\"evalId\"", b"\"id\"", b"\"createdAt\"", b"\"metadata\"", b"\"author\"", b"\"description\"", b"\"runtimeOptions\""]
+            }
+            Part::Results => &[b"\"timestamp\"", b"\"prompts\"", b"\"stats\""],
             Part::Config => &[b"\"description\"", b"\"tags\"", b"\"providers\"", b"\"targets\"", b"\"metadata\"", b"\"evaluateOptions\""],
         };
         kept.contains(&key)
@@ -75,6 +77,8 @@ pub(super) struct Index {
     pub(super) slots: Slots,
     /// Whether any row was graded: files from before gradings have none.
     pub(super) graded: bool,
+    /// Whether any row says how it ended.
+    pub(super) judged: bool,
     /// What of the file could not be read, and the rest stands.
     pub(super) complaints: Vec<String>,
     complained: usize,
@@ -148,9 +152,11 @@ impl Index {
             match (part, key.as_slice(), opens) {
                 (Part::Top, b"\"results\"", Some(b'{')) => self.object(scanner, Part::Results, limits, redactor)?,
                 (Part::Top, b"\"config\"", Some(b'{')) => self.object(scanner, Part::Config, limits, redactor)?,
-                (Part::Results, b"\"results\"", Some(b'[')) => self.list(scanner, limits, redactor)?,
-                (Part::Results, b"\"table\"", Some(b'{')) => self.table.scan(scanner, limits, redactor)?,
+                (Part::Top | Part::Results, b"\"results\"", Some(b'[')) => self.list(scanner, limits, redactor)?,
+                (Part::Top | Part::Results, b"\"table\"", Some(b'{')) => self.table.scan(scanner, limits, redactor)?,
                 _ if part.keeps(&key) => self.keep(scanner, part, &key, limits)?,
+                // What promptfoo's library gives has no envelope.
+                _ if part == Part::Top && Part::Results.keeps(&key) => self.keep(scanner, Part::Results, &key, limits)?,
                 _ => scanner.value(&mut Sink::skip()).map_err(told)?,
             }
         }
@@ -208,8 +214,9 @@ impl Index {
             let mut sink = match key.as_slice() {
                 b"\"testCase\"" => Sink::into(cleared(&mut self.case), limits.entry_bytes_max),
                 b"\"vars\"" => Sink::into(cleared(&mut self.vars), limits.entry_bytes_max),
-                b"\"gradingResult\"" => {
+                b"\"gradingResult\"" | b"\"success\"" => {
                     self.graded |= opens == Some(b'{');
+                    self.judged = true;
                     Sink::skip()
                 }
                 other => {

@@ -28,6 +28,16 @@ pub(super) struct Slot {
     pub(super) idx: Option<u64>,
 }
 
+impl Slot {
+    /// Whether the two ask the same prompt of the same provider, as far as rows say.
+    pub(super) fn asks_as(&self, other: &Slot) -> bool {
+        let parts = |slot: &Self| [&slot.provider, &slot.label, &slot.prompt_id, &slot.prompt].map(String::len);
+        parts(self) == parts(other)
+            && (self.provider == other.provider && self.label == other.label)
+            && (self.prompt_id == other.prompt_id && self.prompt == other.prompt)
+    }
+}
+
 /// The columns seen so far.
 #[derive(Default)]
 pub(super) struct Slots {

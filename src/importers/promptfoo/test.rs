@@ -108,10 +108,14 @@ fn variables(of_case: Option<Value>, of_row: Value) -> Map<String, Value> {
             case
         }
         _ => {
-            row.retain(|name, _| !name.starts_with('_') && !RUNTIME_VARS.contains(&name.as_str()));
+            row.retain(|name, _| !is_runtime(name));
             row
         }
     }
+}
+
+fn is_runtime(name: &str) -> bool {
+    name.starts_with('_') || RUNTIME_VARS.contains(&name)
 }
 
 fn spell(vars: &Map<String, Value>) -> String {
@@ -153,7 +157,8 @@ fn cells_of(vars: &[u8]) -> Mark {
         Some(other) => other.to_string(),
         None => raw.get().to_owned(),
     };
-    mark_cells(fields(raw).0.iter().map(|(name, raw)| (name.clone().into_owned(), cell(raw))))
+    let asked = fields(raw).0.into_iter().filter(|(name, _)| !is_runtime(name));
+    mark_cells(asked.map(|(name, raw)| (name.into_owned(), cell(raw))))
 }
 
 /// The cells of a row of the old table, under the table's names.
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_old_table_knows_a_row_by_its_cells() {
-        let row = test("", r#"{"q":"x","n":5,"o":{"a":1}}"#);
+        let row = test("", r#"{"q":"x","n":5,"o":{"a":1},"_conversation":[]}"#);
         let names = ["n", "gone", "o", "q"].map(str::to_owned);
         assert_eq!(row.cells, Some(cells_of_row(&names, br#"["5","","{\"a\":1}","x"]"#)));
         assert_ne!(row.cells, Some(cells_of_row(&names, br#"["5","","{\"a\":1}","y"]"#)));

@@ -118,12 +118,36 @@ fn version_two_gets_its_tests_from_its_table() {
     assert_eq!((whole.header.created_at, whole.complaints), (Timestamp::parse("2024-02-03T04:05:07Z").unwrap(), Vec::<String>::new()));
     assert_eq!(whole.header.arms[0].factors["prompt"], "say {{q}}");
     assert!(whole.header.log_id.starts_with("sha256-") && whole.header.evaluations[0].scorer_digest.is_some());
+    // promptfoo writes the head first; the copy above has its members in the order of the alphabet.
+    let text = file.to_string();
+    let (body, head) = (file["results"]["table"]["body"].to_string(), file["results"]["table"]["head"].to_string());
+    let other = text.replace(&format!(r#"{{"body":{body},"head":{head}}}"#), &format!(r#"{{"head":{head},"body":{body}}}"#));
+    assert_ne!(text, other);
+    assert_eq!(import(other).unwrap().attempts[0].case, "first");
     // Two tests of the same variables: the rows do not say which is whose, and that is said.
     file["results"]["table"]["body"][1] = json!({"vars": ["x"], "test": test("second", "2"), "outputs": []});
     let whole = import(file.to_string()).unwrap();
     assert_eq!((whole.attempts[0].case.as_str(), whole.complaints.len()), ("q=x", 1));
     file["results"]["results"] = json!([]);
     assert!(matches!(import(file.to_string()), Err(Refused::Broken(why)) if why.contains("table")));
+}
+
+#[test]
+fn what_the_library_gives_has_no_envelope() {
+    let rows = [row("a", json!({"id": "p"}), ("q", 0), 0, true), row("b", json!({"id": "p"}), ("q", 0), 1, false)];
+    let column = json!([{"provider": "p", "label": "q", "id": "d", "metrics": {"testPassCount": 1}}]);
+    let eval =
+        json!({"id": "eval-abc-2026-01-02T03:04:05", "createdAt": 1_767_323_045_000_i64, "results": rows, "prompts": column, "config": {}});
+    let whole = import(eval.to_string()).unwrap();
+    assert_eq!((whole.counts().passed, whole.counts().failed, whole.header.log_id.as_str()), (1, 1, "eval-abc-2026-01-02T03:04:05"));
+    assert_eq!(whole.header.metrics[0].metric, "testPassCount");
+    let mut nameless = eval;
+    nameless["id"] = json!("7");
+    let whole = import(nameless.to_string()).unwrap();
+    assert_eq!(whole.header.created_at.rfc3339(), "2026-01-02T03:04:05Z");
+    // Another tool's file of the same outline.
+    let other = json!({"results": [{"text": "x"}], "prompts": ["p"]}).to_string();
+    assert!(matches!(import(other), Err(Refused::NotALog(why)) if why.contains("how it ended")));
 }
 
 #[test]
