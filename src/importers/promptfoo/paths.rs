@@ -48,13 +48,13 @@ mod tests {
     #[test]
     fn directories_of_absolute_paths_go() {
         for (text, expected) in [
-            ("file:///srv/work/provider.js", "file://provider.js"),
+            ("file:///srv/x/provider.js", "file://provider.js"),
             ("file://provider.js", "file://provider.js"),
             ("file://dir/provider.js", "file://dir/provider.js"),
             ("python:/srv/x/y.py:call", "python:y.py:call"),
             ("short: /srv/a/p1.txt: Short: {{q}}", "short: p1.txt: Short: {{q}}"),
             ("C:\\work\\p.txt", "p.txt"),
-            ("exec:D:/work/p.sh -x", "exec:p.sh -x"),
+            ("exec:D:/x/p.sh -x", "exec:p.sh -x"),
             ("https://api.example/v1/chat", "https://api.example/v1/chat"),
             ("openai:gpt-4o/mini", "openai:gpt-4o/mini"),
             ("/help me", "/help me"),
