@@ -3,7 +3,7 @@
 //! What becomes what: a file is one evaluation, named by `config.description`, else `promptfoo`. A test is a case: its test case without
 //! `options`, named by its description, else by its variables. A provider with a prompt is an arm. A row is an attempt, whose epoch is its
 //! ordinal among the rows of one arm and test in the order of `testIdx` (`--repeat` leaves no other mark, and a test that is written twice
-//! looks the same). The run is the `evalId`, else a digest of the file. Its time is `metadata.evaluationCreatedAt`, else the one in the id,
+//! looks the same); of rows of one test and column with one `testIdx` the last counts, and the others are its retries. The run is the `evalId`, else a digest of the file. Its time is `metadata.evaluationCreatedAt`, else the one in the id,
 //! else when the results were written, else the file's own; JSONL has only that.
 //!
 //! Promises: one pass for the header and the places, then one row at a time, whatever the order of the members; memory is the header, a few
@@ -102,6 +102,7 @@ fn opened<'a>(
     let parts = Parts { top: &top, tests: index.cases.tests(), digest, modified: beside.own_modified(), shown: &shown };
     let header = parts.header(infos).map_err(Refused::Broken)?;
     let context = Context { limits, redactor, evaluation: parts.name(), graded: index.graded };
+    index.settle();
     let epochs = index.epochs(&of_slot);
     let items = Items {
         scanner: Scanner::new(input),
@@ -177,7 +178,7 @@ impl Items<'_> {
         }
         let arm = self.of_slot.get(place.slot as usize).and_then(|arm| self.names.get(*arm as usize)).map_or("", String::as_str);
         let case = self.cases.get(place.test as usize).map_or("", String::as_str);
-        match items(&json, &Spot { case, arm, epoch }, &self.context) {
+        match items(&json, &Spot { case, arm, epoch, retries: place.retries }, &self.context) {
             Ok(items) if whole => self.ready.extend(items),
             Ok(items) => self.small(items, limit),
             Err(error) if whole => self.complain(format!("the row at byte {at} cannot be read, so it is missing: {error}")),

@@ -5,7 +5,7 @@
 //! Does not: read rows (`row` does, one at a time).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     io::{Read, Seek},
 };
 
@@ -65,6 +65,8 @@ pub(super) struct Place {
     pub(super) slot: u32,
     /// Its place in the order of the tests; rows stand in the order in which they ended.
     test_idx: u64,
+    /// Rows before it that it replaces.
+    pub(super) retries: u32,
 }
 
 /// What the first pass finds.
@@ -234,7 +236,7 @@ impl Index {
         let prompt_id = if words.prompt_id.is_empty() { id } else { &words.prompt_id };
         let slot = self.slots.see([provider, label, prompt_id, prompt, &words.prompt_idx]);
         let test_idx = serde_json::from_slice(&words.test_idx).unwrap_or(u64::MAX);
-        self.rows.push(Place { at, test, slot, test_idx });
+        self.rows.push(Place { at, test, slot, test_idx, retries: 0 });
         Ok(())
     }
 
@@ -243,6 +245,28 @@ impl Index {
         if self.complained <= COMPLAINTS_MAX {
             self.complaints.push(sentence);
         }
+    }
+
+    /// Leaves the last of the rows of one cell: a run that resumes appends to JSONL, and may do again what was written there before.
+    pub(super) fn settle(&mut self) {
+        let mut last = HashMap::<(u64, u32, u32), (usize, u32)>::new();
+        let slots = &self.slots;
+        // A row that does not say both its places could be of any cell.
+        let cell = |place: &Place| {
+            let placed = place.test_idx != u64::MAX && slots.order(place.slot) != u64::MAX;
+            placed.then_some((place.test_idx, place.slot, place.test))
+        };
+        for (number, place) in self.rows.iter().enumerate() {
+            if let Some(cell) = cell(place) {
+                last.entry(cell).and_modify(|(row, times)| (*row, *times) = (number, *times + 1)).or_insert((number, 0));
+            }
+        }
+        let rows = self.rows.iter().enumerate().filter_map(|(number, place)| match cell(place).and_then(|cell| last.get(&cell)) {
+            Some((row, _)) if *row != number => None,
+            Some((_, retries)) => Some(Place { retries: *retries, ..*place }),
+            None => Some(*place),
+        });
+        self.rows = rows.collect();
     }
 
     /// The ordinal of each row among those of one arm and test, in the order of the tests and then of the columns. `arms` has the arm of

@@ -46,6 +46,7 @@ pub(super) struct Spot<'a> {
     pub(super) case: &'a str,
     pub(super) arm: &'a str,
     pub(super) epoch: u32,
+    pub(super) retries: u32,
 }
 
 /// The row in `json` as an attempt, and complaints about it.
@@ -94,7 +95,7 @@ fn attempt(row: &Fields<'_>, spot: &Spot<'_>, context: &Context<'_>) -> Attempt 
         started_at: None,
         error: broke.then(|| shown(&without_stack(&error().unwrap_or(Cow::Borrowed("an error without a message"))))),
         limit: None,
-        retries: 0,
+        retries: spot.retries,
         input: input(row, context),
         target: target(row).map(|target| shown(&target)),
         output: response.get("output").and_then(said).map(|output| shown(&output)),
@@ -170,7 +171,7 @@ mod tests {
     fn made(json: &str) -> Attempt {
         let (limits, redactor) = (Limits::default(), Redactor::patterns_only());
         let context = Context { limits: &limits, redactor: &redactor, evaluation: "e".to_owned(), graded: true };
-        let spot = Spot { case: "c", arm: "a", epoch: 2 };
+        let spot = Spot { case: "c", arm: "a", epoch: 2, retries: 0 };
         match items(json, &spot, &context).unwrap().remove(0) {
             Item::Attempt(attempt) => *attempt,
             Item::Complaint(why) => panic!("{why}"),

@@ -151,6 +151,22 @@ fn what_the_library_gives_has_no_envelope() {
 }
 
 #[test]
+fn what_is_run_again_replaces_what_it_retries() {
+    // promptfoo 0.121.20 opens JSONL with `append` when it resumes.
+    let again = |success, test_idx| row("a", json!({"id": "p"}), ("q", 0), test_idx, success);
+    let mut broke = again(false, 0);
+    (broke["failureReason"], broke["gradingResult"], broke["error"]) = (json!(2), Value::Null, json!("API error"));
+    let lines = [broke, again(false, 1), again(true, 0)].map(|row| row.to_string()).join("\n");
+    let whole = import(lines).unwrap();
+    let found: Vec<_> = whole.attempts.iter().map(|one| (one.epoch, one.outcome, one.retries)).collect();
+    assert_eq!(found, [(2, Outcome::Fail, 0), (1, Outcome::Pass, 1)]);
+    // Rows that do not say where they belong are tries of their own.
+    let bare = json!({"provider": "p", "vars": {"q": "x"}, "success": true});
+    let file = json!({"evalId": "eval-2026-01-01T00:00:00", "results": {"results": [bare, bare]}});
+    assert_eq!(import(file.to_string()).unwrap().attempts.len(), 2);
+}
+
+#[test]
 fn providers_of_one_id_are_told_apart_by_label_or_configuration() {
     let labelled = |label: &str, idx| row("a", json!({"id": "file://p.js", "label": label}), ("q", idx), 0, true);
     assert_eq!(names(&envelope(&[labelled("one", 0), labelled("two", 1)], json!({}))), ["one", "two"]);
