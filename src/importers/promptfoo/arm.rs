@@ -57,6 +57,21 @@ pub(super) struct Arms {
     pub(super) names: Vec<String>,
 }
 
+/// What makes an arm.
+struct Key<'a> {
+    slot: &'a Slot,
+    /// The provider's configuration as it is written.
+    config: &'a str,
+    /// Its place among the columns that nothing else tells apart.
+    column: usize,
+}
+
+impl Key<'_> {
+    fn is_arm_of(&self, other: &Key<'_>) -> bool {
+        self.slot.asks_as(other.slot) && self.config == other.config && self.column == other.column
+    }
+}
+
 /// A provider as the configuration declares it.
 struct Declared<'a> {
     id: String,
@@ -71,16 +86,19 @@ pub(super) fn arms(slots: &[Slot], header: &Fields<'_>, shown: &Shown<'_>) -> Ar
     let declared = declared(header);
     let prompts: BTreeSet<(&str, &str)> = slots.iter().map(|slot| (slot.prompt.as_str(), slot.prompt_id.as_str())).collect();
     let maker = Maker { shown, several: prompts.len() > 1, version: version(header) };
-    let mut keys: Vec<(&Slot, &str)> = Vec::new();
+    let mut keys: Vec<Key<'_>> = Vec::new();
     let mut made: Vec<ArmInfo> = Vec::new();
     let mut of_slot = Vec::with_capacity(slots.len());
     for slot in &slots {
-        let config = declaration(slot, &slots, &declared);
-        // Columns of one provider, prompt and configuration are tries of one arm.
+        let rank = slots.iter().filter(|other| other.asks_as(slot) && other.idx < slot.idx).count();
+        let config = declaration(slot, rank, &declared);
+        // Columns of one provider, prompt and configuration are tries of one arm. Where nothing says how they differ, they are taken to.
+        let column = if declared.is_empty() && slot.label.is_empty() { rank } else { 0 };
         let raw = config.map_or("", |declared| declared.raw);
-        let place = keys.iter().position(|(known, config)| known.asks_as(slot) && *config == raw).unwrap_or_else(|| {
-            made.push(maker.arm(slot, config.map(|declared| &declared.config)));
-            keys.push((slot, raw));
+        let key = Key { slot, config: raw, column };
+        let place = keys.iter().position(|known| known.is_arm_of(&key)).unwrap_or_else(|| {
+            made.push(maker.arm(slot, config.map(|declared| &declared.config), column));
+            keys.push(key);
             made.len() - 1
         });
         of_slot.push(u32::try_from(place).unwrap_or(u32::MAX));
@@ -145,8 +163,7 @@ fn declaration_of(raw: &RawValue) -> Declared<'_> {
 }
 
 /// What the configuration says of a column. Of several entries for one provider, the columns of a prompt take one each, in order.
-fn declaration<'d, 'a>(slot: &Slot, slots: &[Slot], declared: &'d [Declared<'a>]) -> Option<&'d Declared<'a>> {
-    let rank = slots.iter().filter(|other| other.asks_as(slot) && other.idx < slot.idx).count();
+fn declaration<'d, 'a>(slot: &Slot, rank: usize, declared: &'d [Declared<'a>]) -> Option<&'d Declared<'a>> {
     let labelled = |entry: &&Declared<'_>| !slot.label.is_empty() && entry.label == slot.label;
     let by_label: Vec<&Declared<'_>> = declared.iter().filter(labelled).collect();
     let matching = if by_label.is_empty() { declared.iter().filter(|entry| entry.id == slot.provider).collect() } else { by_label };
@@ -160,7 +177,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn arm(&self, slot: &Slot, config: Option<&Fields<'_>>) -> ArmInfo {
+    fn arm(&self, slot: &Slot, config: Option<&Fields<'_>>, column: usize) -> ArmInfo {
         let model = self.word(if slot.provider.is_empty() { "unknown" } else { &slot.provider });
         let (mut name, labelled) = if slot.label.is_empty() { (model.clone(), false) } else { (self.word(&slot.label), true) };
         let mut factors = BTreeMap::new();
@@ -177,6 +194,9 @@ impl Maker<'_> {
         passed.retain(|_, _| !labelled);
         if self.several {
             passed.insert("prompt".to_owned(), prompt.clone());
+        }
+        if column > 0 {
+            passed.insert("column".to_owned(), (column + 1).to_string());
         }
         passed.iter().for_each(|(key, value)| name.push_str(&format!("+{key}={value}")));
         let mut own = |key: &str, value: &str| {
@@ -218,11 +238,11 @@ impl Maker<'_> {
 }
 
 /// Arms that would have one name get a digest of what makes them differ.
-fn tell_apart(arms: &mut [ArmInfo], keys: &[(&Slot, &str)], shown: &Shown<'_>) {
+fn tell_apart(arms: &mut [ArmInfo], keys: &[Key<'_>], shown: &Shown<'_>) {
     let mut times = BTreeMap::<String, u32>::new();
     arms.iter().for_each(|arm| *times.entry(arm.name.clone()).or_default() += 1);
     let mut taken: BTreeSet<String> = times.iter().filter(|(_, times)| **times == 1).map(|(name, _)| name.clone()).collect();
-    for (arm, (slot, config)) in arms.iter_mut().zip(keys) {
+    for (arm, Key { slot, config, .. }) in arms.iter_mut().zip(keys) {
         if times.get(&arm.name).is_none_or(|times| *times == 1) {
             continue;
         }

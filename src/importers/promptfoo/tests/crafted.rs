@@ -179,6 +179,11 @@ fn providers_of_one_id_are_told_apart_by_label_or_configuration() {
     let whole = import(envelope(&[plain(1, 0), plain(0, 0)], same).to_string()).unwrap();
     let tries: Vec<_> = whole.attempts.iter().map(|one| (one.arm.as_str(), one.epoch)).collect();
     assert_eq!(tries, [("openai:gpt", 2), ("openai:gpt", 1)]);
+    // Rows alone have no configuration: nothing says that the two are the same.
+    let bare = [plain(1, 0), plain(0, 0)].map(|row| row.to_string()).join("\n");
+    let whole = import(bare).unwrap();
+    let tries: Vec<_> = whole.attempts.iter().map(|one| (one.arm.as_str(), one.epoch)).collect();
+    assert_eq!(tries, [("openai:gpt+column=2", 1), ("openai:gpt", 1)]);
     // One label for two providers.
     let clash = |id: &str, idx| row("a", json!({"id": id, "label": "same"}), ("q", idx), 0, true);
     let both = names(&envelope(&[clash("x", 0), clash("y", 1)], json!({})));
