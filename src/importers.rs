@@ -8,6 +8,7 @@ pub mod beside;
 mod inspect;
 mod lm_eval;
 mod nan;
+mod promptfoo;
 mod raw;
 mod record;
 mod scan;
@@ -122,7 +123,8 @@ fn json<'a>(
         Format::Record => record::open(input, beside, limits, redactor),
         Format::LmEval => lm_eval::open(input, beside, limits, redactor),
         Format::LmEvalSamples => Err(Refused::NotALog(lm_eval::SAMPLES_ALONE.to_owned())),
-        Format::Promptfoo | Format::PromptfooRows => Err(Refused::NotALog("no eval log".to_owned())),
+        Format::Promptfoo => promptfoo::results(input, beside, limits, redactor),
+        Format::PromptfooRows => promptfoo::rows(input, beside, limits, redactor),
     }
 }
 

@@ -26,18 +26,10 @@ pub trait Beside {
         ""
     }
 
-    /// When the main file was last changed, where that is known.
-    fn own_modified(&self) -> Option<Timestamp> {
-        None
-    }
-
     /// Their names, relative to the main file's directory, with `/` between parts; in order.
     fn names(&self) -> &[String];
 
-    /// The name of the main file itself, without its directory.
-    fn main(&self) -> &str;
-
-    /// When the main file was last changed, where that is known.
+    /// When the main file itself was last changed, where that is known: a log that says no time is as old as its file.
     fn own_modified(&self) -> Option<Timestamp> {
         None
     }
@@ -59,10 +51,6 @@ pub struct Alone;
 impl Beside for Alone {
     fn names(&self) -> &[String] {
         &[]
-    }
-
-    fn main(&self) -> &str {
-        ""
     }
 
     fn modified(&self, _: &str) -> Option<Timestamp> {
@@ -100,7 +88,8 @@ pub fn task_of<'a>(main: &str, name: &'a str) -> Option<&'a str> {
 /// samples are named as ever.
 fn results(main: &str) -> Option<(&str, &str)> {
     let stem = main.strip_suffix(".json")?;
-    let named = || stem.rsplit_once('_').filter(|(_, stamp)| is_stamp(stamp)).map(|(_, stamp)| ("", stamp));
+    let samples = stem.contains("samples_");
+    let named = || stem.rsplit_once('_').filter(|(_, stamp)| !samples && is_stamp(stamp)).map(|(_, stamp)| ("", stamp));
     let (prefix, stamp) = stem.split_once("results_").or_else(named)?;
     (!stamp.is_empty() && !main.contains('/')).then_some((prefix, stamp))
 }

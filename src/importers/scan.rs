@@ -102,6 +102,38 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
+    /// What it reads from, wherever that stands.
+    pub(super) fn into_inner(self) -> R {
+        self.input
+    }
+
+    /// The object that comes next without the members `left_out`; none where it is none, or the rest takes more than `room` bytes.
+    pub(super) fn without(&mut self, left_out: &[&[u8]], room: u64) -> Result<Option<Vec<u8>>, Stop> {
+        let (mut out, mut key, mut first) = (Vec::new(), Vec::new(), true);
+        if !self.take(b'{')? {
+            return Ok(None);
+        }
+        while self.key(first, &mut key)? {
+            first = false;
+            self.peek()?;
+            if key.is_empty() || left_out.contains(&key.as_slice()) {
+                self.value(&mut Sink::skip())?;
+                continue;
+            }
+            out.push(if out.is_empty() { b'{' } else { b',' });
+            out.extend_from_slice(&key);
+            out.push(b':');
+            let left = room.saturating_sub(out.len() as u64);
+            let mut sink = Sink::into(&mut out, left);
+            self.value(&mut sink)?;
+            if !sink.whole() {
+                return Ok(None);
+            }
+        }
+        out.push(b'}');
+        Ok(Some(out))
+    }
+
     /// Where the next byte stands.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.at as u64
@@ -196,16 +228,22 @@ impl<R: Read> Scanner<R> {
         }
     }
 
+    /// A number or a word. Anything else in it, a quote above all, would be read otherwise by whoever looks at brackets and strings alone.
     fn scalar(&mut self, sink: &mut Sink<'_>) -> Result<(), Stop> {
         loop {
             let ahead = self.ahead()?;
             if ahead.is_empty() {
                 return Ok(());
             }
-            let end = ahead.iter().position(|byte| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace());
+            let end = ahead.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'));
+            let closed =
+                end.and_then(|end| ahead.get(end)).is_none_or(|byte| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace());
             let taken = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
             sink.push(taken);
             self.at += taken.len();
+            if !closed {
+                return Err(Stop::Wrong(self.offset()));
+            }
             if end.is_some() {
                 return Ok(());
             }
@@ -313,5 +351,6 @@ mod tests {
         }
         assert_eq!(members("{\"a\" 1}"), Err(Stop::Wrong(5)));
         assert_eq!(members("{\"a\":,}"), Err(Stop::Wrong(5)));
+        assert_eq!(members("{\"a\":1\"2,}"), Err(Stop::Wrong(6)));
     }
 }

@@ -39,6 +39,9 @@ struct Seen {
     samples: usize,
     /// A `results` object whose members are objects, as tasks have them.
     tasks: bool,
+    /// `results` as a list, and prompts or a table beside it, as promptfoo's library gives them.
+    listed: bool,
+    columns: bool,
     /// Something that only lm-eval has beside it.
     harness: usize,
 }
@@ -101,6 +104,9 @@ impl Seen {
             b"\"schemaVersion\"" => self.schema_version = true,
             b"\"eval\"" => self.eval = opens == Some(b'{'),
             b"\"version\"" | b"\"status\"" => self.status = true,
+            b"\"results\"" => self.listed = opens == Some(b'['),
+            b"\"prompts\"" => self.columns |= opens == Some(b'['),
+            b"\"table\"" => self.columns |= opens == Some(b'{'),
             b"\"promptIdx\"" | b"\"testIdx\"" | b"\"gradingResult\"" | b"\"testCase\"" => self.rows += 1,
             b"\"doc_id\"" | b"\"resps\"" | b"\"filtered_resps\"" | b"\"doc\"" => self.samples += 1,
             b"\"configs\"" | b"\"versions\"" | b"\"config\"" | b"\"n-shot\"" | b"\"higher_is_better\"" => self.harness += 1,
@@ -113,6 +119,8 @@ impl Seen {
             Some(Format::Inspect)
         } else if self.run_id && self.schema_version {
             Some(Format::Record)
+        } else if self.listed && self.columns {
+            Some(Format::Promptfoo)
         } else if self.rows >= 2 {
             Some(Format::PromptfooRows)
         } else if self.samples >= 2 {
@@ -143,6 +151,8 @@ mod tests {
             (r#"{"evalId":"e","results":{"version":3,"timestamp":"t","prompts":[],"results":[]}}"#, Format::Promptfoo),
             (r#"{"results":{"results":[],"timestamp":null}}"#, Format::Promptfoo),
             (r#"{"results":{"version":2,"table":{"head":{}}}}"#, Format::Promptfoo),
+            (r#"{"version":3,"results":[{"success":true}],"prompts":[]}"#, Format::Promptfoo),
+            (r#"{"table":{},"version":2,"results":[]}"#, Format::Promptfoo),
             (r#"{"promptIdx":0,"testIdx":1,"success":true}"#, Format::PromptfooRows),
             (r#"{"doc_id":0,"doc":{},"resps":[]}"#, Format::LmEvalSamples),
             (r#"{"results":{"a":{"acc":0.5}},"versions":{"a":0},"config":{}}"#, Format::LmEval),

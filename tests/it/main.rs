@@ -23,6 +23,7 @@ mod lm_eval;
 mod logs;
 mod mcp;
 mod notes;
+mod promptfoo;
 mod query;
 mod real_files;
 mod records;

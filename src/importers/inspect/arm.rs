@@ -77,6 +77,11 @@ pub(in crate::importers) fn name(model: &str, passed: &[(String, String)]) -> St
     for (name, level) in passed {
         whole.push_str(&format!("+{name}={level}"));
     }
+    bounded(whole)
+}
+
+/// A name of at most 80 characters: a longer one ends in a digest of all of it.
+pub(in crate::importers) fn bounded(whole: String) -> String {
     if whole.chars().count() <= NAME_CHARS_MAX {
         return whole;
     }
@@ -163,7 +168,7 @@ fn sandbox(raw: Option<&RawValue>) -> Option<String> {
 }
 
 /// A value as one line of text. Redacted together with its name: `api_key` beside a value says what the value is.
-fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
+pub(in crate::importers) fn level(name: &str, raw: &RawValue, shown: &Shown<'_>) -> String {
     if TEXTS.contains(&name) {
         return digest(std::iter::once(raw.get())).chars().take(DIGEST_CHARS).collect();
     }

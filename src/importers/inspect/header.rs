@@ -59,6 +59,18 @@ impl Shown<'_> {
     pub(in crate::importers) fn id(&self, id: &str) -> String {
         self.redactor.redact(id).into_owned()
     }
+
+    /// A value of the free metadata. A field's name says what it is, so the two are looked at together.
+    pub(in crate::importers) fn value(&self, key: &str, raw: &RawValue) -> Value {
+        if let Some(text) = text(Some(raw)) {
+            let safe = self.redactor.redact_value(key, &text);
+            let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { self.bytes_max };
+            return Value::String(shorten(&safe, max));
+        }
+        let safe = self.redactor.redact(raw.get());
+        let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
+        whole.unwrap_or_else(|| Value::String(shorten(&safe, self.bytes_max)))
+    }
 }
 
 /// Reads a header.
@@ -162,18 +174,7 @@ impl Parts<'_> {
 
     fn metadata(&self, shown: &Shown<'_>) -> BTreeMap<String, Value> {
         let written = self.labels().map(fields).find(|fields| !fields.0.is_empty()).unwrap_or_default();
-        let value = |key: &str, raw: &RawValue| {
-            // A field's name says what it is, so the two are looked at together.
-            if let Some(text) = text(Some(raw)) {
-                let safe = shown.redactor.redact_value(key, &text);
-                let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { shown.bytes_max };
-                return Value::String(shorten(&safe, max));
-            }
-            let safe = shown.redactor.redact(raw.get());
-            let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
-            whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max)))
-        };
-        written.0.iter().map(|(key, raw)| (shown.text(key), value(key, raw))).collect()
+        written.0.iter().map(|(key, raw)| (shown.text(key), shown.value(key, raw))).collect()
     }
 
     fn evaluation(&self, id: String, shown: &Shown<'_>) -> EvaluationInfo {

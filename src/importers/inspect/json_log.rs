@@ -292,29 +292,7 @@ impl Items<'_> {
     /// The sample without what a transcript is made of; none where the rest is too big as well.
     fn without_transcript(&mut self, place: u64) -> Result<Option<Vec<u8>>, Stop> {
         self.scanner.jump(place)?;
-        let (mut out, mut key, mut first) = (Vec::new(), Vec::new(), true);
-        if !self.scanner.take(b'{')? {
-            return Ok(None);
-        }
-        while self.scanner.key(first, &mut key)? {
-            first = false;
-            self.scanner.peek()?;
-            if key.is_empty() || TRANSCRIPT_KEYS.contains(&key.as_slice()) {
-                self.scanner.value(&mut Sink::skip())?;
-                continue;
-            }
-            out.push(if out.is_empty() { b'{' } else { b',' });
-            out.extend_from_slice(&key);
-            out.push(b':');
-            let room = self.context.limits.entry_bytes_max.saturating_sub(out.len() as u64);
-            let mut sink = Sink::into(&mut out, room);
-            self.scanner.value(&mut sink)?;
-            if !sink.whole() {
-                return Ok(None);
-            }
-        }
-        out.push(b'}');
-        Ok(Some(out))
+        self.scanner.without(&TRANSCRIPT_KEYS, self.context.limits.entry_bytes_max)
     }
 
     fn complain(&mut self, sentence: String) {

@@ -335,7 +335,7 @@ fn string_length(json: &str) -> usize {
     bytes.len()
 }
 
-/// Whether a line is nested deeper than [`LEVELS_MAX`].
+/// Whether `line` is nested deeper than [`LEVELS_MAX`].
 pub(in crate::importers) fn too_deep(line: &str) -> bool {
     // A line with few brackets cannot be deep, and counting them is quick.
     // Sums of bytes in small parts: the compiler makes wide instructions of them, and the two brackets differ in one bit.
