@@ -6,6 +6,7 @@
 
 pub mod beside;
 mod inspect;
+mod junit;
 mod nan;
 mod raw;
 mod scan;
@@ -90,14 +91,15 @@ enum Container {
 /// [`Refused`], with a sentence that says why and names no path.
 pub fn open<'a>(
     mut input: Box<dyn Input + 'a>,
-    _beside: &'a dyn Beside,
+    beside: &'a dyn Beside,
     limits: &'a Limits,
     redactor: &'a Redactor,
 ) -> Result<Opened<'a>, Refused> {
     match container(&mut input)? {
         Container::Archive => inspect::eval_log::open(input, limits, redactor),
         Container::Json => json(input, limits, redactor),
-        Container::Xml | Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
+        Container::Xml => junit::open(input, beside, limits, redactor),
+        Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
     }
 }
 
@@ -119,6 +121,9 @@ fn container(input: &mut dyn Input) -> Result<Container, Refused> {
     // An archive begins with an entry, or with its end where it has none.
     if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
         return Ok(Container::Archive);
+    }
+    if first.starts_with(b"\xFF\xFE<\0") || first.starts_with(b"\xFE\xFF\0<") {
+        return Ok(Container::Xml);
     }
     let text = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
     Ok(match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
