@@ -23,7 +23,7 @@ mod xml;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
 use self::{
     attempt::{Merged, Place},
@@ -90,7 +90,7 @@ impl Iterator for Items<'_> {
 impl<'a> Items<'a> {
     fn attempt(&mut self, group: &Group) -> Result<(), String> {
         let mut merged = Merged::new(self.shown, self.limits.entry_bytes_max);
-        for place in &group.places {
+        for place in std::iter::once(&group.place).chain(&group.more) {
             merged.element(&mut self.xml_at(*place)?)?;
         }
         for place in &group.outputs {
@@ -101,13 +101,17 @@ impl<'a> Items<'a> {
         let place = Place {
             evaluation: self.evaluations.get(group.evaluation).cloned().unwrap_or_default(),
             arm: self.arms.get(group.arm).map(|arm| arm.name.clone()).unwrap_or_default(),
-            case: self.shown.redactor.redact(&case).into_owned(),
+            case: match self.shown.redactor.redact(&case) {
+                Cow::Borrowed(_) => case,
+                Cow::Owned(safe) => safe,
+            },
             epoch: group.epoch,
         };
         let (attempt, complaints) = merged.finish(place, group.pytest, self.source.take_cut());
-        let who = format!("test case {}", attempt.case.escape_debug());
+        let who = |why: String| format!("test case {}: {why}", attempt.case.escape_debug());
+        let complaints: Vec<String> = complaints.into_iter().map(who).collect();
         self.ready.push_back(Item::Attempt(Box::new(attempt)));
-        self.ready.extend(complaints.into_iter().map(|why| Item::Complaint(format!("{who}: {why}"))));
+        self.ready.extend(complaints.into_iter().map(Item::Complaint));
         Ok(())
     }
 

@@ -177,9 +177,9 @@ impl<'a> Merged<'a> {
         let first = self.elements == 0;
         let (mut seconds, mut verdict) = (None, Verdict::Pass);
         tag.attributes(|key, value| match key {
-            "classname" if first => self.class = value.into_owned(),
-            "name" if first => self.name = value.into_owned(),
-            "file" if first => self.file = Some(value.into_owned()),
+            "classname" if first && self.class.is_empty() => self.class = value.into_owned(),
+            "name" if first && self.name.is_empty() => self.name = value.into_owned(),
+            "file" if first && self.file.is_none() => self.file = Some(value.into_owned()),
             "time" => seconds = millis(&value),
             "timestamp" if self.started_at.is_none() => self.started_at = time(&value),
             "status" | "result" if matches!(&*value, "notrun" | "disabled" | "suppressed" | "skipped") => verdict = Verdict::Skipped,

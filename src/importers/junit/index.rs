@@ -38,8 +38,9 @@ pub(super) struct Group {
     pub(super) ambiguous: bool,
     /// Whether pytest wrote it, which has an element for every rerun.
     pub(super) pytest: bool,
-    /// Where its elements begin.
-    pub(super) places: Vec<u64>,
+    /// Where its first element begins, and where others do.
+    pub(super) place: u64,
+    pub(super) more: Vec<u64>,
     /// Where output of its suite begins that is all its own.
     pub(super) outputs: Vec<u64>,
 }
@@ -75,6 +76,7 @@ struct Suite {
 }
 
 /// A test case that is open.
+#[derive(Default)]
 struct Case {
     place: u64,
     class: String,
@@ -95,6 +97,7 @@ pub(super) struct Index<'a> {
     limits: &'a Limits,
     shown: Shown<'a>,
     by_key: HashMap<Key, usize>,
+    /// The first group of each class and name that has a file, whatever the file.
     by_test: HashMap<Key, usize>,
     by_evaluation: HashMap<String, usize>,
     by_arm: HashMap<String, usize>,
@@ -103,6 +106,8 @@ pub(super) struct Index<'a> {
     kinds: Vec<Kind>,
     suites: Vec<Suite>,
     case: Option<Case>,
+    /// The one before, for the memory of its names.
+    spare: Case,
     property: Option<(String, String)>,
     output: (u64, u64),
     is_junit: bool,
@@ -128,6 +133,7 @@ impl<'a> Index<'a> {
             kinds: Vec::new(),
             suites: Vec::new(),
             case: None,
+            spare: Case::default(),
             property: None,
             output: (0, 0),
             is_junit: false,
@@ -231,12 +237,14 @@ impl<'a> Index<'a> {
         if self.elements > self.limits.entries_max {
             return Err(Refused::Broken(format!("the file has more than {} test cases, the most that it may", self.limits.entries_max)));
         }
-        let mut case =
-            Case { place: tag.place, class: String::new(), name: String::new(), file: None, arm: None, model: None, epoch: None };
+        let Case { mut class, mut name, .. } = std::mem::take(&mut self.spare);
+        class.clear();
+        name.clear();
+        let mut case = Case { place: tag.place, class, name, ..Case::default() };
         tag.attributes(|key, value| match key {
-            "classname" => case.class = value.into_owned(),
-            "name" => case.name = value.into_owned(),
-            "file" => case.file = Some(value.into_owned()),
+            "classname" if case.class.is_empty() => case.class.push_str(&value),
+            "name" if case.name.is_empty() => case.name.push_str(&value),
+            "file" if case.file.is_none() => case.file = Some(value.into_owned()),
             _ => {}
         })
         .map_err(Refused::Broken)?;
@@ -320,27 +328,45 @@ impl<'a> Index<'a> {
         let numbers = [arm as u64, u64::from(epoch)].map(u64::to_le_bytes).concat();
         let test = key(&[&suite.key, &numbers, case.class.as_bytes(), case.name.as_bytes()]);
         let whole = case.file.as_ref().map_or(test, |file| key(&[&test, file.as_bytes()]));
-        if let Some(file) = &case.file {
-            self.directory.see(file);
-        }
         let next = self.groups.len();
-        let place = *self.by_key.entry(whole).or_insert(next);
-        if place == next {
+        let found = *self.by_key.entry(whole).or_insert(next);
+        if found == next {
             let pytest = suite.pytest;
-            let mut group = Group { evaluation, arm, epoch, ambiguous: false, pytest, places: Vec::with_capacity(1), outputs: Vec::new() };
-            let first = *self.by_test.entry(test).or_insert(next);
-            if let Some(other) = self.groups.get_mut(first) {
-                other.ambiguous = true;
+            self.groups.push(Group {
+                evaluation,
+                arm,
+                epoch,
+                ambiguous: false,
+                pytest,
+                place: case.place,
+                more: Vec::new(),
+                outputs: Vec::new(),
+            });
+            if let Some(file) = &case.file {
+                self.directory.see(file);
+                // A test of this name without a file stands under the name alone.
+                let first = *self.by_test.entry(test).or_insert_with(|| self.by_key.get(&test).copied().unwrap_or(next));
+                self.tell_apart(first, next);
+            } else if let Some(first) = self.by_test.get(&test) {
+                self.tell_apart(*first, next);
+            }
+        } else if let Some(group) = self.groups.get_mut(found) {
+            group.more.push(case.place);
+        }
+        let Some(suite) = self.suites.last_mut() else { return Ok(()) };
+        suite.cases += 1;
+        suite.last = found;
+        self.spare = case;
+        Ok(())
+    }
+
+    /// Two groups are tests of one class and name in different files.
+    fn tell_apart(&mut self, first: usize, second: usize) {
+        for place in [first, second] {
+            if let Some(group) = self.groups.get_mut(place).filter(|_| first != second) {
                 group.ambiguous = true;
             }
-            self.groups.push(group);
         }
-        if let Some(group) = self.groups.get_mut(place) {
-            group.places.push(case.place);
-        }
-        suite.cases += 1;
-        suite.last = place;
-        Ok(())
     }
 
     /// The evaluation of the innermost suite: its name, else its root's.

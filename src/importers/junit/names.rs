@@ -63,7 +63,9 @@ pub(super) struct Directory(Option<String>);
 impl Directory {
     /// Counts a path in.
     pub(super) fn see(&mut self, path: &str) {
-        if !is_absolute(path) {
+        // Most files stand below what is shared so far.
+        let below = self.0.as_ref().is_some_and(|held| path.strip_prefix(held.as_str()).is_some_and(|rest| rest.starts_with('/')));
+        if below || !is_absolute(path) {
             return;
         }
         let path = path.replace('\\', "/");

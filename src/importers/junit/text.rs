@@ -17,6 +17,10 @@ const REFERENCE_BYTES_MAX: usize = 64;
 
 /// The value of an attribute as it is meant.
 pub(super) fn unescape(raw: &str) -> Result<Cow<'_, str>, String> {
+    // Nearly every value: nothing in it means anything else.
+    if raw.bytes().fold(true, |plain, byte| plain & (byte >= 0x20 && byte != b'&' && byte != 0xEF)) {
+        return Ok(Cow::Borrowed(raw));
+    }
     let Some(first) = memchr::memchr(b'&', raw.as_bytes()) else { return Ok(clean(Cow::Borrowed(raw))) };
     let (before, mut rest) = raw.split_at_checked(first).unwrap_or((raw, ""));
     let mut out = String::with_capacity(raw.len());
@@ -72,10 +76,10 @@ pub(super) fn clean(text: Cow<'_, str>) -> Cow<'_, str> {
 pub(super) fn millis(text: &str) -> Option<u64> {
     let text = text.trim();
     let plain = match (text.rfind(','), text.rfind('.')) {
-        (Some(comma), Some(point)) if comma > point => text.replace('.', "").replace(',', "."),
-        (Some(_), None) if !thousands(text) => text.replace(',', "."),
-        (Some(_), _) => text.replace(',', ""),
-        (None, _) => text.to_owned(),
+        (None, _) => Cow::Borrowed(text),
+        (Some(comma), Some(point)) if comma > point => text.replace('.', "").replace(',', ".").into(),
+        (Some(_), None) if !thousands(text) => text.replace(',', ".").into(),
+        (Some(_), _) => text.replace(',', "").into(),
     };
     let seconds: f64 = plain.parse().ok()?;
     // Casting a float saturates, and what is no length of time is turned away before.

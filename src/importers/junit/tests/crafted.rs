@@ -93,6 +93,12 @@ fn tests_of_one_name_in_two_files_are_two_cases() {
     ));
     let ids: Vec<&str> = whole.attempts.iter().map(|attempt| attempt.case.as_str()).collect();
     assert_eq!(ids, [r#""a/x.test.js" test::adds"#, r#""b/x.test.js" test::adds"#, "test::other"]);
+    let (with, without) = ("<testcase classname='c' name='n' file='f.js'/>", "<testcase classname='c' name='n'/>");
+    for text in [[with, without].concat(), [without, with].concat()] {
+        let whole = import(&suite(&text));
+        assert_eq!(whole.attempts.len(), 2, "{text}");
+        assert!(whole.of(r#""f.js" c::n"#).outcome == Outcome::Pass && whole.of("c::n").outcome == Outcome::Pass);
+    }
 }
 
 #[test]
