@@ -18,8 +18,12 @@ const REFERENCE_BYTES_MAX: usize = 64;
 /// The value of an attribute as it is meant.
 pub(super) fn unescape(raw: &str) -> Result<Cow<'_, str>, String> {
     // Nearly every value: nothing in it means anything else.
-    if raw.bytes().fold(true, |plain, byte| plain & (byte >= 0x20 && byte != b'&' && byte != 0xEF)) {
+    if raw.bytes().fold(true, |plain, byte| plain & (byte >= 0x20 && byte != b'&' && byte != b'<' && byte != 0xEF)) {
         return Ok(Cow::Borrowed(raw));
+    }
+    // As a rule a quote is missing before, and the value swallowed what comes after.
+    if raw.contains('<') {
+        return Err("an attribute has a \"<\" in it".to_owned());
     }
     let Some(first) = memchr::memchr(b'&', raw.as_bytes()) else { return Ok(clean(Cow::Borrowed(raw))) };
     let (before, mut rest) = raw.split_at_checked(first).unwrap_or((raw, ""));
@@ -131,7 +135,7 @@ mod tests {
             shown("&#0;|&#x1B;|\u{1}|&#xD800;|&#99999999999;|\u{FFFF}").as_deref(),
             Ok("\u{FFFD}|\u{FFFD}|\u{FFFD}|\u{FFFD}|\u{FFFD}|\u{FFFD}")
         );
-        for wrong in ["&lol;", "&lt", "& ", "&#;", "&#x;", "&#1a;", "&#-1;", "&;"] {
+        for wrong in ["&lol;", "&lt", "& ", "&#;", "&#x;", "&#1a;", "&#-1;", "&;", "a<b"] {
             assert!(shown(wrong).is_err(), "{wrong}");
         }
     }

@@ -88,6 +88,9 @@ impl<'s, 'a> Xml<'s, 'a> {
                 if self.closed {
                     return Err(at("it goes on after its root element".to_owned()));
                 }
+                if !is_name(element.local_name().into_inner()) {
+                    return Err(at("a tag has no name".to_owned()));
+                }
                 self.depth += 1;
                 if self.depth > DEPTH_MAX {
                     return Err(at(format!("its elements are nested deeper than {DEPTH_MAX}")));
@@ -136,7 +139,11 @@ impl Tag<'_> {
                 return Err(wrong(format!("an element has more than {ATTRIBUTES_MAX} attributes")));
             }
             let attribute = attribute.map_err(|error| wrong(short(&error.to_string())))?;
-            take(attribute.key.local_name().into_inner(), unescape(&attribute.value).map_err(wrong)?);
+            let key = attribute.key.local_name().into_inner();
+            if !is_name(key) {
+                return Err(wrong("an attribute has no name".to_owned()));
+            }
+            take(key, unescape(&attribute.value).map_err(wrong)?);
         }
         Ok(())
     }
@@ -173,6 +180,12 @@ impl Text<'_> {
             }
         }
     }
+}
+
+/// Whether it could name something: a sign of markup in it means that another tag was swallowed.
+fn is_name(text: &str) -> bool {
+    let markup = |byte| matches!(byte, b'<' | b'>' | b'"' | b'\'' | b'=' | b'/' | b'&' | b';' | b'[' | b']');
+    !text.is_empty() && !text.bytes().any(markup)
 }
 
 fn sentence(error: &Error, place: u64) -> String {
