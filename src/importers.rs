@@ -6,6 +6,7 @@
 
 pub mod beside;
 mod inspect;
+mod junit;
 mod lm_eval;
 mod nan;
 mod promptfoo;
@@ -100,7 +101,8 @@ pub fn open<'a>(
     match container(&mut input)? {
         Container::Archive => inspect::eval_log::open(input, limits, redactor),
         Container::Json => json(input, beside, limits, redactor),
-        Container::Xml | Container::Neither => Err(Refused::NotALog("no JSON, no archive".to_owned())),
+        Container::Xml => junit::open(input, beside, limits, redactor),
+        Container::Neither => Err(Refused::NotALog("no JSON, no archive, no XML".to_owned())),
     }
 }
 
@@ -135,6 +137,9 @@ fn container(input: &mut dyn Input) -> Result<Container, Refused> {
     // An archive begins with an entry, or with its end where it has none.
     if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
         return Ok(Container::Archive);
+    }
+    if first.starts_with(b"\xFF\xFE<\0") || first.starts_with(b"\xFE\xFF\0<") {
+        return Ok(Container::Xml);
     }
     let text = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
     Ok(match text.iter().find(|byte| !byte.is_ascii_whitespace()) {

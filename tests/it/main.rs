@@ -19,6 +19,7 @@ mod demo;
 mod harness;
 mod http;
 mod ids;
+mod junit;
 mod lm_eval;
 mod logs;
 mod mcp;

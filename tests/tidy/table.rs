@@ -176,6 +176,7 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "every metric is a row of the table; other parts count for themselves and are read",
     },
     Foreign { path: "rmcp", only: &["mcp"], tests: false, reason: "the protocol library can be replaced in one place" },
+    Foreign { path: "quick_xml", only: &["importers"], tests: true, reason: "XML is a matter of formats" },
     Foreign { path: "zip", only: &["importers"], tests: true, reason: "archives are a matter of formats" },
     Foreign {
         path: "zstd",
