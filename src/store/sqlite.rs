@@ -10,6 +10,7 @@ mod cells;
 mod connect;
 mod count;
 mod fault;
+mod named;
 mod names;
 pub mod open;
 mod rebuild;
@@ -31,8 +32,8 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run,
-    RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Point,
+    PointQuery, Result, Run, RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -187,6 +188,17 @@ impl Store for Sqlite {
         let mut rows = self.read(|connection| attempts::find(connection, run, name))?;
         self.veil(&mut rows);
         Ok(rows)
+    }
+
+    fn names(&self, of: Named<'_>, part: &str, limit: usize) -> Result<(Vec<String>, u64)> {
+        self.read(|connection| named::read(connection, of, part, limit))
+    }
+
+    fn transcript_text(&self, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>> {
+        if !self.text {
+            return Ok(None);
+        }
+        self.read(|connection| attempts::text(connection, run, key, bytes_max))
     }
 
     fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>> {

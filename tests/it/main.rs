@@ -23,4 +23,5 @@ mod logs;
 mod mcp;
 mod notes;
 mod real_files;
+mod resources;
 mod scenarios;

@@ -132,7 +132,7 @@ pub const MODULES: &[Module] = &[
     Module {
         path: "mcp",
         may: &["domain", "auth", "store", "tools", "gate", "health", "transcript", "config", "clock", "telemetry", "telemetry::redaction"],
-        tests: &["store::model", "store::sqlite", "importers", "local"],
+        tests: &["store::model", "store::contract", "store::sqlite", "importers", "local"],
         reason: "the only place that knows rmcp: translates between it and the registry",
     },
     Module {

@@ -3,6 +3,8 @@
 //! Promises: the record that issue "records" only adds fields to; filters for runs that are too large to send.
 //! Does not: show transcripts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ use super::{
 use crate::{
     domain::{
         attempt::{Check, Usage},
-        cell::{CellKey, Verdict},
+        cell::{Cell, CellKey, Verdict},
         log::{Git, RunStatus},
         outcome::{Counts, Outcome, Rate},
         time::Timestamp,
@@ -214,13 +216,8 @@ impl Tool for Show {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let run = resolve::run(ctx, &input.run)?;
-        let record = record(ctx, &input, &run)?;
-        let note = if record.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
-        Ok(match input.format {
-            Format::Json => Output { run_id: run.run_id, markdown: None, note, record: Some(record) },
-            Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note, record: None },
-        })
+        let (run, limit) = (resolve::run(ctx, &input.run)?, input.limit.count());
+        answer(ctx, &input, run, limit)
     }
 
     fn note(output: &mut Output) -> &mut Option<String> {
@@ -237,14 +234,32 @@ impl Tool for Show {
     }
 }
 
-fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
+/// The whole record of `run`: what `show` answers for it, without its limit.
+///
+/// # Errors
+/// As the store.
+pub fn whole(ctx: &Ctx, run: Run) -> Result<Output, ToolError> {
+    let input = Input { run: run.run_id.clone(), format: Format::Json, filter: None, limit: Bounded::default(), attempts: true };
+    answer(ctx, &input, run, usize::MAX)
+}
+
+fn answer(ctx: &Ctx, input: &Input, run: Run, limit: usize) -> Result<Output, ToolError> {
+    let record = record(ctx, input, &run, limit)?;
+    let note = if record.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
+    Ok(match input.format {
+        Format::Json => Output { run_id: run.run_id, markdown: None, note, record: Some(record) },
+        Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note, record: None },
+    })
+}
+
+fn record(ctx: &Ctx, input: &Input, run: &Run, limit: usize) -> Result<Record, ToolError> {
     let arms = ctx.store.arms(std::slice::from_ref(&run.run_id))?.remove(&run.run_id).unwrap_or_default();
     let RunHead { kind, status, created_at, started_at, completed_at, git, round, .. } = RunHead::new(run, &arms);
     let mut infos = ctx.store.evaluations(&run.run_id)?;
     let wanted = input.filter.as_deref().map(str::to_lowercase);
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
-    infos.truncate(input.limit.count());
+    infos.truncate(limit);
     let evals = evals(ctx, input, run, infos)?;
     let arms = arms.into_iter().map(Into::into).collect();
     Ok(Record {
@@ -267,25 +282,25 @@ fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<Record, ToolError> {
 
 fn evals(ctx: &Ctx, input: &Input, run: &Run, infos: Vec<RunEvaluation>) -> Result<Vec<Eval>, ToolError> {
     let query = CellQuery { runs: vec![run.run_id.clone()], evaluation_contains: input.filter.clone(), ..CellQuery::default() };
-    let cells = ctx.store.cells(&query)?;
-    let keys: Vec<CellKey> = cells
-        .iter()
-        .filter(|cell| infos.iter().any(|evaluation| evaluation.info.id == cell.key.evaluation))
-        .map(|cell| cell.key.clone())
-        .collect();
+    let shown: BTreeSet<&str> = infos.iter().map(|evaluation| evaluation.info.id.as_str()).collect();
+    let cells: Vec<Cell> = ctx.store.cells(&query)?.into_iter().filter(|cell| shown.contains(cell.key.evaluation.as_str())).collect();
+    let keys: Vec<CellKey> = cells.iter().map(|cell| cell.key.clone()).collect();
     let attempts = input
         .attempts
         .then(|| ctx.store.attempts(&run.run_id, &AttemptQuery { keys: Some(&keys), checks: true, ..AttemptQuery::default() }))
         .transpose()?;
-    let mut by_evaluation = std::collections::BTreeMap::<String, Vec<AttemptRecord>>::new();
+    let mut cells_of = BTreeMap::<String, Vec<ArmCell>>::new();
+    for cell in &cells {
+        cells_of.entry(cell.key.evaluation.clone()).or_default().push(arm_cell(cell.key.arm.clone(), cell.into()));
+    }
+    let mut by_evaluation = BTreeMap::<String, Vec<AttemptRecord>>::new();
     for attempt in attempts.into_iter().flatten() {
         by_evaluation.entry(attempt.evaluation.clone()).or_default().push(attempt.into());
     }
     let eval = |evaluation: RunEvaluation| {
-        let own = cells.iter().filter(|cell| cell.key.evaluation == evaluation.info.id);
         let attempts = input.attempts.then(|| by_evaluation.remove(&evaluation.info.id).unwrap_or_default());
         Eval {
-            cells: own.map(|cell| arm_cell(cell.key.arm.clone(), cell.into())).collect(),
+            cells: cells_of.remove(&evaluation.info.id).unwrap_or_default(),
             attempts,
             number: evaluation.number,
             family: evaluation.info.family,
