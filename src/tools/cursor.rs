@@ -111,7 +111,8 @@ mod tests {
                 }
             }
         }
-        for none in [String::new(), cursor[1..].to_owned(), format!("{cursor}A"), format!("{cursor}AAAA"), "x".repeat(CHARS_MAX + 1)] {
+        let shorter: String = cursor.chars().skip(1).collect();
+        for none in [String::new(), shorter, format!("{cursor}A"), format!("{cursor}AAAA"), "x".repeat(CHARS_MAX + 1)] {
             assert!(said(&list, &none).contains("is not a cursor"), "{none}");
         }
     }

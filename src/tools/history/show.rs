@@ -25,6 +25,7 @@ use crate::{
     tools::{
         Ctx, Tool, ToolError,
         arguments::{self, Bounded},
+        cursor::List,
         render::Style,
         resolve,
     },
@@ -71,6 +72,10 @@ pub struct Input {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     #[serde(default = "yes")]
     pub attempts: bool,
+    /// The nextCursor of the answer before, with the same other arguments.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default)]
+    pub cursor: Option<String>,
 }
 
 const fn yes() -> bool {
@@ -89,6 +94,8 @@ pub struct Output {
     /// What else should be known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What to give as `cursor` for what comes after these; null where nothing does.
+    pub next_cursor: Option<String>,
     /// With `format: json`: the record.
     #[serde(flatten)]
     pub record: Option<Record>,
@@ -124,9 +131,12 @@ pub struct Record {
     pub returned: usize,
     /// How many there are under the filter.
     pub total: usize,
-    /// Whether all are here.
+    /// Whether the last one is here.
     pub complete: bool,
 }
+
+/// Where a page ends: its run, whatever `latest` is by then, and its last evaluation.
+type Place = (String, String);
 
 /// An evaluation of a run.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -216,8 +226,11 @@ impl Tool for Show {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let (run, limit) = (resolve::run(ctx, &input.run)?, input.limit.count());
-        answer(ctx, &input, run, limit)
+        let list = List::of(Self::NAME, &input);
+        let place = list.place::<Place>(input.cursor.as_deref())?;
+        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
+        let after = place.map(|(_, evaluation)| evaluation);
+        answer(ctx, &input, run, &Page { list, after, limit: input.limit.count() })
     }
 
     fn note(output: &mut Output) -> &mut Option<String> {
@@ -239,27 +252,42 @@ impl Tool for Show {
 /// # Errors
 /// As the store.
 pub fn whole(ctx: &Ctx, run: Run) -> Result<Output, ToolError> {
-    let input = Input { run: run.run_id.clone(), format: Format::Json, filter: None, limit: Bounded::default(), attempts: true };
-    answer(ctx, &input, run, usize::MAX)
+    let input =
+        Input { run: run.run_id.clone(), format: Format::Json, filter: None, limit: Bounded::default(), attempts: true, cursor: None };
+    let list = List::of(Show::NAME, &input);
+    answer(ctx, &input, run, &Page { list, after: None, limit: usize::MAX })
 }
 
-fn answer(ctx: &Ctx, input: &Input, run: Run, limit: usize) -> Result<Output, ToolError> {
-    let record = record(ctx, input, &run, limit)?;
+/// Which evaluations, by id: at most so many after that one.
+struct Page<'a> {
+    list: List<'a>,
+    after: Option<String>,
+    limit: usize,
+}
+
+fn answer(ctx: &Ctx, input: &Input, run: Run, page: &Page<'_>) -> Result<Output, ToolError> {
+    let record = record(ctx, input, &run, page)?;
     let note = if record.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
+    let next_cursor = record.evals.last().filter(|_| !record.complete).map(|last| page.list.at(&(&run.run_id, &last.id)));
     Ok(match input.format {
-        Format::Json => Output { run_id: run.run_id, markdown: None, note, record: Some(record) },
-        Format::Md => Output { markdown: Some(markdown::markdown(&run.run_id, &record)), run_id: run.run_id, note, record: None },
+        Format::Json => Output { run_id: run.run_id, markdown: None, note, next_cursor, record: Some(record) },
+        Format::Md => {
+            let markdown = Some(markdown::markdown(&run.run_id, &record));
+            Output { run_id: run.run_id, markdown, note, next_cursor, record: None }
+        }
     })
 }
 
-fn record(ctx: &Ctx, input: &Input, run: &Run, limit: usize) -> Result<Record, ToolError> {
+fn record(ctx: &Ctx, input: &Input, run: &Run, page: &Page<'_>) -> Result<Record, ToolError> {
     let arms = ctx.store.arms(std::slice::from_ref(&run.run_id))?.remove(&run.run_id).unwrap_or_default();
     let RunHead { kind, status, created_at, started_at, completed_at, git, round, .. } = RunHead::new(run, &arms);
     let mut infos = ctx.store.evaluations(&run.run_id)?;
     let wanted = input.filter.as_deref().map(str::to_lowercase);
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
-    infos.truncate(limit);
+    infos.retain(|evaluation| page.after.as_ref().is_none_or(|after| evaluation.info.id > *after));
+    let complete = infos.len() <= page.limit;
+    infos.truncate(page.limit);
     let evals = evals(ctx, input, run, infos)?;
     let arms = arms.into_iter().map(Into::into).collect();
     Ok(Record {
@@ -274,7 +302,7 @@ fn record(ctx: &Ctx, input: &Input, run: &Run, limit: usize) -> Result<Record, T
         counts: run.counts,
         arms,
         returned: evals.len(),
-        complete: evals.len() == total,
+        complete,
         total,
         evals,
     })
