@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::ToolError;
+use crate::domain::{attempt::shorten, text::clean};
 
 /// Bytes of each check: enough that no accident passes.
 const CHECK: usize = 6;
@@ -47,8 +48,10 @@ impl<'a> List<'a> {
     /// [`ToolError::Argument`] where it is none of this list's.
     pub fn place<T: DeserializeOwned>(&self, cursor: Option<&str>) -> Result<Option<T>, ToolError> {
         let Some(cursor) = cursor else { return Ok(None) };
-        let unknown =
-            || ToolError::Argument(format!("argument cursor: this is not a cursor that {} gave; begin again without it", self.name));
+        let unknown = || {
+            let shown = clean(&shorten(cursor, 80));
+            ToolError::Argument(format!("argument cursor: \"{shown}\" is not a cursor that {} gave; begin again without it", self.name))
+        };
         let bytes = Some(cursor).filter(|text| text.len() <= CHARS_MAX).and_then(|text| BASE64_URL_SAFE_NO_PAD.decode(text).ok());
         let bytes = bytes.ok_or_else(unknown)?;
         let (bound, rest) = bytes.split_at_checked(CHECK).ok_or_else(unknown)?;

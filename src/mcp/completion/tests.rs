@@ -81,11 +81,7 @@ async fn what_is_unknown_is_refused_by_name() {
         (json!({"argument": {"name": "run"}}), "params.argument.value must be a text"),
         (json!({"argument": {"name": "run", "value": ""}}), "params.ref must be an object"),
         (asked(&json!({"type": "ref/other"}), "run", "", &Value::Null), "params.ref.type must be ref/prompt or ref/resource"),
-        (
-            asked(&json!({"type": "ref/prompt", "name": "none"}), "run", "", &Value::Null),
-            "there is no prompt or resource template \"none\"",
-        ),
-        (asked(&template("file://x/{runId}"), "runId", "", &Value::Null), "there is no prompt or resource template \"file://x/{runId}\""),
+        (asked(&template("file://x/{runId}"), "runId", "", &Value::Null), "there is no resource template \"file://x/{runId}\""),
         (asked(&template(uri::RUN_TEMPLATE), "attempt", "", &Value::Null), "has no argument \"attempt\"; it has runId"),
         (
             asked(&json!({"type": "ref/prompt", "name": "triage_failures"}), "head", "", &Value::Null),
@@ -97,6 +93,13 @@ async fn what_is_unknown_is_refused_by_name() {
         assert_eq!(fault.code, -32602, "{params}");
         assert!(fault.message.contains(said), "{params}: {}", fault.message);
     }
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_not_there_completes_to_nothing() {
+    let house = filled();
+    let found = values(&house, json!({"type": "ref/prompt", "name": "test_prompt_with_arguments"}), "arg1", "n", json!({})).await;
+    assert_eq!(found, json!({"values": [], "total": 0, "hasMore": false}));
 }
 
 #[tokio::test]
