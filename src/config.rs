@@ -93,6 +93,7 @@ impl Config {
         let limits = &self.limits;
         crate::tools::Limits {
             result_bytes: limits.result_bytes,
+            resource_bytes: limits.resource_bytes,
             rows: limits.rows_limit,
             line_bytes: limits.line_bytes,
             tail_line_bytes: limits.tail_line_bytes,

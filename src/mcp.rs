@@ -3,6 +3,7 @@
 //! Promises: one handler for every transport, both protocol eras, no session; calls go through the gate's call list.
 //! Does not: know any tool.
 
+pub mod completion;
 pub mod core;
 pub mod faults;
 #[cfg(feature = "fixtures")]
@@ -10,5 +11,15 @@ pub mod fixtures;
 pub mod handler;
 pub mod http;
 pub mod lines;
+pub mod prompts;
+pub mod resources;
+pub mod results;
 pub mod stdio;
+#[cfg(test)]
+pub(crate) mod trial;
 pub mod versions;
+
+use crate::tools::Entry;
+
+/// The calls that go down the gate's list and are no tools: what they are counted and logged as.
+pub static CALLS: [&Entry; 4] = [&resources::calls::LIST, &resources::calls::RUN, &resources::calls::TRANSCRIPT, &completion::COMPLETE];

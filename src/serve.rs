@@ -35,6 +35,7 @@ use crate::{
     },
     health::Health,
     mcp::{
+        CALLS,
         core::Core,
         http::{Endpoint, Framing},
     },
@@ -146,7 +147,7 @@ struct Service {
 impl Service {
     fn new(session: &Session, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
-        let metrics = Arc::new(Metrics::new(ENTRIES.iter().map(|entry| entry.name)).map_err(fault)?);
+        let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
         let asked = session.settings(Style::PLAIN, true);
         let store = asked.store.clone();

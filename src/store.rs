@@ -312,6 +312,28 @@ pub struct RunArm {
     pub info: ArmInfo,
 }
 
+/// What has the names that are looked up as somebody types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// Runs: their ids, newest first.
+    Runs,
+    /// Evaluations that some run holds: their ids, by id.
+    Evaluations,
+    /// Attempts of this run: their keys, by key.
+    Attempts(&'a str),
+}
+
+/// The beginning of a transcript, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beginning {
+    /// All lines of the transcript.
+    pub total: u64,
+    /// How many of them are in the text.
+    pub lines: u64,
+    /// Those lines, each ended by a line feed.
+    pub text: String,
+}
+
 /// A page of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lines {
@@ -413,6 +435,19 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn find_attempts(&self, run: &str, name: &str) -> Result<Vec<AttemptRow>>;
+
+    /// Names that hold `part`, ignoring case: those that begin with it first, at most `limit`; and how many there are.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn names(&self, of: Named<'_>, part: &str, limit: usize) -> Result<(Vec<String>, u64)>;
+
+    /// As many whole lines, from the first, of the transcript of the attempt with `key` as take at most `bytes_max` bytes; none where there is
+    /// no such attempt. Takes no more memory than that and one chunk.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn transcript_text(&self, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>>;
 
     /// Why attempts of one run failed or errored, the commonest first, tie by signature.
     ///

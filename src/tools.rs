@@ -5,11 +5,13 @@
 //! Does not: know MCP, HTTP or SQL; check who may call (the gate does, from the entry's own fields).
 
 pub mod arguments;
+pub mod cursor;
 pub mod error;
 pub mod history;
 pub mod query;
 pub mod render;
 pub mod resolve;
+pub mod uri;
 
 use std::sync::{Arc, LazyLock};
 
@@ -64,6 +66,8 @@ pub enum Weight {
 pub struct Limits {
     /// Bytes of a result's JSON, over MCP.
     pub result_bytes: usize,
+    /// Bytes of a resource's body.
+    pub resource_bytes: usize,
     /// Rows of a `history` or `compare` answer.
     pub rows: usize,
     /// Bytes of one transcript line.
@@ -74,7 +78,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { result_bytes: 1024 * 1024, rows: 500, line_bytes: 32 * 1024, tail_line_bytes: 1024 }
+        Self { result_bytes: 1024 * 1024, resource_bytes: 8 * 1024 * 1024, rows: 500, line_bytes: 32 * 1024, tail_line_bytes: 1024 }
     }
 }
 

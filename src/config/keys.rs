@@ -209,6 +209,9 @@ sections! {
         /// Bytes of a tool's result; a larger one is an error that names the tool's own filters.
         result_bytes: usize = (1_048_576, 16_384, 67_108_864, "bytes"),
             "more than any model's context takes; clients cut or refuse what is larger";
+        /// Bytes of a resource's body; a larger one is an error that names the tool that gives it in parts.
+        resource_bytes: usize = (8_388_608, 65_536, 268_435_456, "bytes"),
+            "a resource is the whole of a thing, read by programs rather than by models; each is held in memory while it is sent";
         /// How long a call on this machine may run (over HTTP the server's timeout holds).
         call_timeout_s: u64 = (30, 1, 3600, "seconds"),
             "under the minute at which clients give up, so that the caller reads why";

@@ -37,11 +37,6 @@ pub trait Beside {
     /// When a file was last changed.
     fn modified(&self, name: &str) -> Option<Timestamp>;
 
-    /// When the main file itself was last changed, for formats that can leave out their time.
-    fn own_modified(&self) -> Option<Timestamp> {
-        None
-    }
-
     /// Opens one of [`Beside::names`].
     ///
     /// # Errors

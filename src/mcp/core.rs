@@ -11,7 +11,13 @@ use std::{
 use rmcp::model::{Implementation, ServerCapabilities, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use super::{faults::Fault, versions};
+use super::{
+    completion,
+    faults::Fault,
+    prompts, resources,
+    results::{self, Hints},
+    versions,
+};
 use crate::{
     auth::Caller,
     gate::{Call, Gate, Refusal, lacks, message::Era, visit::Client},
@@ -35,17 +41,6 @@ pub struct Asker {
 
 /// `tools/list` by era (whether modern) and by what the caller may call (a bit per entry): a handful at most.
 type Lists = HashMap<(bool, u64), Arc<str>>;
-
-/// What lists say of how long and by whom they may be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hints {
-    /// None at all: results that are no lists.
-    None,
-    /// Not beyond this caller and moment.
-    Private,
-    /// By anybody, for a minute.
-    Public,
-}
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -79,18 +74,33 @@ impl Core {
             ("server/discover", Era::Modern) => Ok(discovered(self.hints)),
             ("initialize", Era::Legacy) => initialized(&params),
             ("ping", Era::Legacy) => Ok("{}".into()),
-            ("resources/list", era) => one_page(&params).map(|()| empty_list("resources", era, Hints::Private)),
-            ("resources/templates/list", era) => one_page(&params).map(|()| empty_list("resourceTemplates", era, self.hints)),
-            ("prompts/list", era) => one_page(&params).map(|()| empty_list("prompts", era, self.hints)),
-            ("resources/read", era) => Err(text_of(&params, "uri").map_or_else(|fault| fault, |uri| Fault::resource(uri, era))),
-            ("prompts/get", _) => {
-                Err(text_of(&params, "name").map_or_else(|fault| fault, |_| Fault::parameters("there is no such prompt")))
-            }
-            ("completion/complete", era) => {
-                Ok(complete(json!({"completion": {"values": [], "total": 0, "hasMore": false}}), era, Hints::None))
-            }
+            ("resources/list", _) => resources::list(self, &params, asker).await,
+            ("resources/templates/list", _) => resources::list_templates(self, &params, asker),
+            ("resources/read", _) => resources::read(self, &params, asker).await,
+            ("prompts/list", _) => prompts::list(self, &params, asker),
+            ("prompts/get", _) => prompts::get(&params, asker),
+            ("completion/complete", _) => completion::complete(self, &params, asker).await,
             (other, _) => Err(Fault::method(other)),
         }
+    }
+
+    /// Sends one call down the gate's list, as `asker`.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn ask(&self, entry: &'static Entry, arguments: Map<String, Value>, asker: &Asker) -> Result<Arc<Answer>, Refusal> {
+        self.gate
+            .call(match asker.client {
+                Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
+                None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
+            })
+            .await
+    }
+
+    /// What lists that are the same for every caller of this server say of how long they may be kept.
+    #[must_use]
+    pub const fn hints(&self) -> Hints {
+        self.hints
     }
 
     async fn call(&self, mut params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
@@ -102,15 +112,11 @@ impl Core {
         let name = text_of(&params, "name")?;
         // An unknown name goes down the list too: it is logged and counted like any other call.
         let entry = tools::find(name).unwrap_or(&tools::UNKNOWN);
-        let call = match asker.client {
-            Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
-            None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
-        };
-        match self.gate.call(call).await {
-            Ok(answer) => Ok(answered(&answer, asker.era)),
+        match self.ask(entry, arguments, asker).await {
+            Ok(answer) => Ok(results::answered(&answer, asker.era)),
             Err(Refusal::Unknown) => Err(Fault::tool(name)),
             Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
-            Err(refusal) => Ok(refused(&refusal.to_string(), asker.era)),
+            Err(refusal) => Ok(results::refused(&refusal.to_string(), asker.era)),
         }
     }
 
@@ -125,14 +131,17 @@ impl Core {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
             let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
-            complete(json!({ "tools": tools }), era, self.hints)
+            results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
     }
 }
 
-/// Every list has one page: a cursor is none that was given.
-fn one_page(params: &Map<String, Value>) -> Result<(), Fault> {
+/// This list has one page: a cursor is none that was given.
+///
+/// # Errors
+/// [`Fault`] for a cursor.
+pub fn one_page(params: &Map<String, Value>) -> Result<(), Fault> {
     if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         Err(Fault::parameters("unknown cursor: this list has one page"))
     } else {
@@ -140,27 +149,12 @@ fn one_page(params: &Map<String, Value>) -> Result<(), Fault> {
     }
 }
 
-fn text_of<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, Fault> {
+/// The text `name` of the parameters.
+///
+/// # Errors
+/// [`Fault`] where it is none.
+pub fn text_of<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, Fault> {
     params.get(name).and_then(Value::as_str).ok_or_else(|| Fault::parameters(format!("params.{name} must be a text")))
-}
-
-/// A result of its era: modern ones say that they are complete and, where they may be cached, for how long (decision 45).
-fn complete(mut result: Value, era: Era, hints: Hints) -> Arc<str> {
-    if let (Era::Modern, Some(map)) = (era, result.as_object_mut()) {
-        map.insert("resultType".to_owned(), "complete".into());
-        let (ttl_ms, scope) = match hints {
-            Hints::None => return result.to_string().into(),
-            Hints::Private => (0, "private"),
-            Hints::Public => (60_000, "public"),
-        };
-        map.insert("ttlMs".to_owned(), ttl_ms.into());
-        map.insert("cacheScope".to_owned(), scope.into());
-    }
-    result.to_string().into()
-}
-
-fn empty_list(name: &str, era: Era, hints: Hints) -> Arc<str> {
-    complete(json!({ name: [] }), era, hints)
 }
 
 /// Who the server is.
@@ -171,7 +165,7 @@ pub fn identity() -> Implementation {
     identity
 }
 
-/// What the server can do: lists of resources and prompts are there and empty until they are filled (decision 14).
+/// What the server can do. Nothing is told of changes, so nothing is said of subscriptions.
 #[must_use]
 pub fn capabilities() -> ServerCapabilities {
     ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().enable_completions().build()
@@ -188,34 +182,13 @@ fn discovered(hints: Hints) -> Arc<str> {
         "supportedVersions": versions::SPOKEN, "capabilities": capabilities(), "instructions": INSTRUCTIONS,
         "_meta": {"io.modelcontextprotocol/serverInfo": identity()},
     });
-    complete(result, Era::Modern, hints)
+    results::complete(&result, Era::Modern, hints)
 }
 
 fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
     let asked = text_of(params, "protocolVersion")?;
     let result = json!({"protocolVersion": versions::negotiated(asked), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
     Ok(result.to_string().into())
-}
-
-/// The typed result is text already: it is placed, not parsed.
-fn answered(answer: &Answer, era: Era) -> Arc<str> {
-    let text = Value::String(answer.text.clone()).to_string();
-    let json = answer.json.get();
-    let kind = kind(era);
-    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{json},\"isError\":false}}").into()
-}
-
-fn refused(sentence: &str, era: Era) -> Arc<str> {
-    let text = Value::String(sentence.to_owned()).to_string();
-    let kind = kind(era);
-    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}").into()
-}
-
-const fn kind(era: Era) -> &'static str {
-    match era {
-        Era::Modern => "\"resultType\":\"complete\",",
-        Era::Legacy => "",
-    }
 }
 
 /// A tool as `tools/list` has it.
@@ -245,15 +218,5 @@ mod tests {
     fn the_list_fits_an_agents_budget() {
         let bytes: usize = ENTRIES.iter().map(described).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
-    }
-
-    #[test]
-    fn only_modern_results_carry_hints() {
-        let (modern, legacy) = (empty_list("prompts", Era::Modern, Hints::Private), empty_list("prompts", Era::Legacy, Hints::Private));
-        assert_eq!(
-            serde_json::from_str::<Value>(&modern).ok(),
-            Some(json!({"prompts": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}))
-        );
-        assert_eq!(serde_json::from_str::<Value>(&legacy).ok(), Some(json!({"prompts": []})));
     }
 }

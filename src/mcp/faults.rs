@@ -5,7 +5,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{domain::attempt::shorten, gate::message::Era};
+use crate::{
+    domain::attempt::shorten,
+    gate::{Refusal, message::Era},
+};
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +55,34 @@ impl Fault {
     pub fn resource(uri: &str, era: Era) -> Self {
         let code = if era == Era::Modern { -32602 } else { -32002 };
         Self { data: Some(json!({"uri": shorten(uri, 512)})), ..Self::new(code, "there is no such resource") }
+    }
+
+    /// The same, with `note` behind its sentence: what is not found may not be indexed yet.
+    #[must_use]
+    pub fn beside(self, note: &str) -> Self {
+        if note.is_empty() { self } else { Self { message: format!("{}. {note}", self.message), ..self } }
+    }
+
+    /// The gate refused what is no tool call (a refused tool call is a result).
+    #[must_use]
+    pub fn refused(refusal: &Refusal, request_id: &str) -> Self {
+        let (reason, wait_s) = match refusal {
+            Refusal::Panicked(_) => return Self::internal(request_id),
+            Refusal::Tool(error) if error.internal() => return Self::internal(request_id),
+            Refusal::Denied { .. } => ("insufficient_scope", None),
+            Refusal::Rate { wait_s, .. } => ("rate", Some(*wait_s)),
+            Refusal::Total { wait_s, .. } => ("overloaded", Some(*wait_s)),
+            Refusal::CallerBusy { .. } => ("overloaded", Some(1)),
+            Refusal::Busy { waited_s, .. } => ("overloaded", Some(*waited_s)),
+            Refusal::Timeout { .. } => ("timeout", None),
+            Refusal::Unknown => ("not_found", None),
+            Refusal::Tool(_) => ("too_large", None),
+        };
+        let mut data = json!({"reason": reason, "requestId": request_id});
+        if let (Some(wait), Some(map)) = (wait_s, data.as_object_mut()) {
+            map.insert("retryAfterSeconds".to_owned(), wait.into());
+        }
+        Self { data: Some(data), ..Self::new(-32000, refusal.to_string()) }
     }
 
     /// A fault of ours.

@@ -5,6 +5,7 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
@@ -475,6 +476,42 @@ impl Store for Model {
 
     fn analyses(&self, run: &str) -> Result<Vec<Analysis>> {
         Ok(self.world().runs.get(run).map(|run| run.analyses.clone()).unwrap_or_default())
+    }
+
+    fn names(&self, of: Named<'_>, part: &str, limit: usize) -> Result<(Vec<String>, u64)> {
+        let world = self.world();
+        let all: Vec<String> = match of {
+            Named::Runs => world.newest_first().into_iter().map(|run| run.run_id).collect(),
+            Named::Evaluations => {
+                let ids: BTreeSet<String> =
+                    world.runs.values().flat_map(|run| run.evaluations.iter().map(|evaluation| evaluation.info.id.clone())).collect();
+                ids.into_iter().collect()
+            }
+            Named::Attempts(run) => {
+                let keys: BTreeSet<String> =
+                    world.runs.get(run).into_iter().flat_map(|run| run.attempts.iter().map(|kept| kept.row.key.clone())).collect();
+                keys.into_iter().collect()
+            }
+        };
+        let mut found: Vec<String> = all.into_iter().filter(|name| contains(name, Some(part))).collect();
+        found.sort_by_key(|name| !name.to_lowercase().starts_with(&part.to_lowercase()));
+        let total = found.len() as u64;
+        found.truncate(limit);
+        Ok((found, total))
+    }
+
+    fn transcript_text(&self, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>> {
+        let Some(Lines { total, lines }) = self.transcript(run, key, 0, u64::MAX)? else { return Ok(None) };
+        let mut text = String::new();
+        let fitting = lines.iter().take_while(|line| {
+            let fits = text.len() + line.len() < bytes_max;
+            if fits {
+                text = format!("{text}{line}\n");
+            }
+            fits
+        });
+        let lines = fitting.count() as u64;
+        Ok(Some(Beginning { total, lines, text }))
     }
 
     fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {

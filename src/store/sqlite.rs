@@ -11,6 +11,7 @@ mod connect;
 mod count;
 mod extras;
 mod fault;
+mod named;
 mod names;
 pub mod open;
 pub mod query;
@@ -36,8 +37,8 @@ use rusqlite::Connection;
 
 use super::query::{Isolation, Job, QueryLimits};
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Object, Point, PointQuery, Query,
-    QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object, Point,
+    PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -208,6 +209,17 @@ impl Store for Sqlite {
         let mut rows = self.read(|connection| attempts::find(connection, run, name))?;
         self.veil(&mut rows);
         Ok(rows)
+    }
+
+    fn names(&self, of: Named<'_>, part: &str, limit: usize) -> Result<(Vec<String>, u64)> {
+        self.read(|connection| named::read(connection, of, part, limit))
+    }
+
+    fn transcript_text(&self, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>> {
+        if !self.text {
+            return Ok(None);
+        }
+        self.read(|connection| attempts::text(connection, run, key, bytes_max))
     }
 
     fn causes(&self, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>> {

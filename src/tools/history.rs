@@ -10,6 +10,8 @@ pub mod failures;
 #[expect(clippy::module_inception, reason = "the toolset and its first tool have one name")]
 pub mod history;
 pub mod kept;
+#[cfg(test)]
+mod paging;
 pub mod record;
 pub mod run_record;
 pub mod runs_list;

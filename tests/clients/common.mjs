@@ -74,10 +74,38 @@ async function call(client, line, one) {
   }
 }
 
-async function readOne(client) {
+/** The length of what stands behind a URI. */
+const read = async (client, uri) => (await client.readResource({ uri })).contents[0].text.length;
+
+/** The first value that an argument can have, after those that are known. */
+async function first(client, ref, name, known) {
+  const { completion } = await client.complete({ ref, argument: { name, value: '' }, context: { arguments: known } });
+  return completion.values[0];
+}
+
+/** Reads the first resource, one of each template with what its variables are completed to, and each prompt. */
+async function readAll(client, capabilities) {
   const { resources } = await client.listResources();
-  const read = resources.length > 0 ? (await client.readResource({ uri: resources[0].uri })).contents.length : 0;
-  return { listed: resources.length, read };
+  const told = { listed: resources.length, read: resources.length > 0 ? await read(client, resources[0].uri) : 0 };
+  if (capabilities.completions) {
+    told.templates = [];
+    for (const { uriTemplate } of (await client.listResourceTemplates()).resourceTemplates) {
+      const values = {};
+      for (const [, name] of uriTemplate.matchAll(/{(\w+)}/g)) {
+        values[name] = await first(client, { type: 'ref/resource', uri: uriTemplate }, name, { ...values });
+      }
+      told.templates.push(await read(client, uriTemplate.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(values[name]))));
+    }
+  }
+  if (capabilities.prompts) {
+    told.prompts = [];
+    for (const { name, arguments: taken } of (await client.listPrompts()).prompts) {
+      const values = {};
+      for (const one of taken ?? []) values[one.name] = await first(client, { type: 'ref/prompt', name }, one.name, {});
+      told.prompts.push((await client.getPrompt({ name, arguments: values })).messages[0].content.text.length);
+    }
+  }
+  return told;
 }
 
 /** Connects, calls everything, prints the report and ends the process with its exit code. */
@@ -101,7 +129,8 @@ export async function run({ name, options, client, transport, negotiated }) {
     const { calls, skipped } = plan(tools, options.calls);
     line.skipped = skipped;
     for (const one of calls) await call(client, line, one);
-    if (client.getServerCapabilities()?.resources) line.resources = await readOne(client);
+    const can = client.getServerCapabilities() ?? {};
+    if (can.resources) line.resources = await readAll(client, can);
     await client.close();
   } catch (error) {
     line.errors.push(`session: ${error.name}: ${error.message}`);

@@ -1,13 +1,15 @@
 """What the Python clients share: the command line, the plan of calls, and the one line that they print.
 
 Promises: an answer that the SDK refuses, an error result that was not expected and a call that cannot be made are all named.
-Does not: know an SDK; each client hands in its own way to list and call.
+Does not: know an SDK; each client hands in its own way to list, call and read.
 """
 
 import argparse
 import asyncio
 import json
+import re
 import sys
+from urllib.parse import quote
 
 SECONDS_MAX = 60
 
@@ -51,6 +53,35 @@ class Report:
 
     def failed(self, where, error):
         self.line["errors"].append(f"{where}: {type(error).__name__}: {error}")
+
+
+def filled(template, values):
+    """The URI of a template: RFC 6570, simple expansion."""
+    for name, value in values.items():
+        template = template.replace("{" + name + "}", quote(value, safe="-._~"))
+    return template
+
+
+async def read_all(report, own, completes, prompts):
+    """Reads the first resource, one of each template with what its variables are completed to, and each prompt; `own` is the SDK's way."""
+    listed = await own.resources()
+    told = {"listed": len(listed), "read": len(await own.read(listed[0])) if listed else 0}
+    report.line["resources"] = told
+    if completes:
+        told["templates"] = []
+        for template in await own.templates():
+            values = {}
+            for name in re.findall(r"{(\w+)}", template):
+                reference = {"type": "ref/resource", "uri": template}
+                values[name] = (await own.complete(reference, {"name": name, "value": ""}, dict(values)))[0]
+            told["templates"].append(len(await own.read(filled(template, values))))
+    if prompts:
+        told["prompts"] = []
+        for name, arguments in await own.prompts():
+            reference, values = {"type": "ref/prompt", "name": name}, {}
+            for argument in arguments:
+                values[argument] = (await own.complete(reference, {"name": argument, "value": ""}, {}))[0]
+            told["prompts"].append(len(await own.prompt(name, values)))
 
 
 async def call_all(report, call, calls):

@@ -8,6 +8,8 @@ import common
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
+from mcp.types import PromptReference, ResourceTemplateReference
+from pydantic import AnyUrl
 
 options = common.arguments(["legacy"])
 report = common.Report(f"python {version('mcp')}", options.mode)
@@ -53,14 +55,33 @@ async def session():
                 return bool(result.isError), result.structuredContent, text_of(result)
 
             await common.call_all(report, call, calls)
-            if hello.capabilities.resources is not None:
-                await read_one(client)
+            can = hello.capabilities
+            if can.resources is not None:
+                await common.read_all(report, Own(client), can.completions is not None, can.prompts is not None)
 
 
-async def read_one(client):
-    found = (await client.list_resources()).resources
-    read = len((await client.read_resource(found[0].uri)).contents) if found else 0
-    report.line["resources"] = {"listed": len(found), "read": read}
+class Own:
+    def __init__(self, client):
+        self.client = client
+
+    async def resources(self):
+        return [str(one.uri) for one in (await self.client.list_resources()).resources]
+
+    async def templates(self):
+        return [one.uriTemplate for one in (await self.client.list_resource_templates()).resourceTemplates]
+
+    async def read(self, uri):
+        return (await self.client.read_resource(AnyUrl(uri))).contents[0].text
+
+    async def complete(self, reference, argument, known):
+        kind = ResourceTemplateReference if reference["type"] == "ref/resource" else PromptReference
+        return (await self.client.complete(kind(**reference), argument, known)).completion.values
+
+    async def prompts(self):
+        return [(one.name, [argument.name for argument in one.arguments or []]) for one in (await self.client.list_prompts()).prompts]
+
+    async def prompt(self, name, arguments):
+        return (await self.client.get_prompt(name, arguments)).messages[0].content.text
 
 
 common.finish(common.run(report, session))

@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 import common
 from mcp import Client, StdioServerParameters
+from mcp_types import PromptReference, ResourceTemplateReference
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 options = common.arguments(["auto", "legacy", "2026-07-28"])
@@ -51,14 +52,34 @@ async def session():
             return bool(result.is_error), result.structured_content, text_of(result)
 
         await common.call_all(report, call, calls)
-        if client.server_capabilities.resources is not None:
-            await read_one(client)
+        # A pinned client never asks what the server can.
+        can, unasked = client.server_capabilities, options.mode == "2026-07-28"
+        if unasked or can.resources is not None:
+            await common.read_all(report, Own(client), unasked or can.completions is not None, unasked or can.prompts is not None)
 
 
-async def read_one(client):
-    found = (await client.list_resources()).resources
-    read = len((await client.read_resource(str(found[0].uri))).contents) if found else 0
-    report.line["resources"] = {"listed": len(found), "read": read}
+class Own:
+    def __init__(self, client):
+        self.client = client
+
+    async def resources(self):
+        return [str(one.uri) for one in (await self.client.list_resources()).resources]
+
+    async def templates(self):
+        return [one.uri_template for one in (await self.client.list_resource_templates()).resource_templates]
+
+    async def read(self, uri):
+        return (await self.client.read_resource(uri)).contents[0].text
+
+    async def complete(self, reference, argument, known):
+        kind = ResourceTemplateReference if reference["type"] == "ref/resource" else PromptReference
+        return (await self.client.complete(kind(**reference), argument, known)).completion.values
+
+    async def prompts(self):
+        return [(one.name, [argument.name for argument in one.arguments or []]) for one in (await self.client.list_prompts()).prompts]
+
+    async def prompt(self, name, arguments):
+        return (await self.client.get_prompt(name, arguments)).messages[0].content.text
 
 
 common.finish(common.run(report, session))

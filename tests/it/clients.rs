@@ -59,9 +59,21 @@ fn check(interpreter: &str, script: &str, mode: &str) -> Value {
     let http = passed(&client(interpreter, script, mode, &["--url", &url, "--token", TOKEN]));
     assert_eq!(stdio["protocolVersion"], http["protocolVersion"], "{http}");
     assert_eq!(stdio["called"], http["called"], "{http}");
+    read_all(&stdio, &http);
     let stranger = client(interpreter, script, mode, &["--url", &url]);
     assert_eq!(stranger.code, 1, "{}", stranger.out);
     http
+}
+
+/// Both transports gave the same resources, templates and prompts, filled with what was completed.
+fn read_all(stdio: &Value, http: &Value) {
+    let told = &http["resources"];
+    assert_eq!(told, &stdio["resources"]);
+    assert_eq!(told["listed"], 6, "{http}");
+    // The first run, by its own URI and by the template; a transcript; three prompts. Each has something to say.
+    let (run, templates, prompts) = (&told["read"], told["templates"].as_array().unwrap(), told["prompts"].as_array().unwrap());
+    assert!((templates.len(), prompts.len()) == (2, 3) && &templates[0] == run, "{http}");
+    assert!(templates.iter().chain(prompts).all(|length| length.as_u64() > Some(500)), "{http}");
 }
 
 /// The legacy clients again, on the endpoint that frames as an event stream.
@@ -115,7 +127,7 @@ async fn rmcp() {
 async fn rmcp_over_http() {
     use rmcp::{
         ServiceExt as _,
-        model::CallToolRequestParams,
+        model::{CallToolRequestParams, ReadResourceRequestParams},
         transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
     };
     let service = Service::start(&["--token", TOKEN]);
@@ -132,6 +144,10 @@ async fn rmcp_over_http() {
     assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");
     let refused = json!({"limit": 0}).as_object().cloned().unwrap();
     assert_eq!(client.call_tool(CallToolRequestParams::new("history").with_arguments(refused)).await.unwrap().is_error, Some(true));
-    assert!(client.list_all_resources().await.unwrap().is_empty());
+    let listed = client.list_all_resources().await.unwrap();
+    assert_eq!(listed.len(), 6);
+    let read = client.read_resource(ReadResourceRequestParams::new(listed[0].uri.as_str())).await.unwrap();
+    assert_eq!(read.contents.len(), 1);
+    assert_eq!((client.list_all_resource_templates().await.unwrap().len(), client.list_all_prompts().await.unwrap().len()), (2, 3));
     client.cancel().await.unwrap();
 }

@@ -18,4 +18,4 @@ mod metrics;
 mod order;
 mod protocol;
 pub mod service;
-mod wire;
+pub mod wire;

@@ -28,4 +28,5 @@ mod promptfoo;
 mod query;
 mod real_files;
 mod records;
+mod resources;
 mod scenarios;

@@ -19,7 +19,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn start(project: &Project) -> Self {
+    pub fn start(project: &Project) -> Self {
         let mut child = command()
             .current_dir(project.path())
             .arg("mcp")
@@ -38,19 +38,19 @@ impl Server {
         Self { child, input, errors, output }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{message}").unwrap();
         input.flush().unwrap();
     }
 
-    fn answer(&mut self) -> Value {
+    pub fn answer(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         self.answer()
     }
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// Closes stdin, or sends a signal; gives the exit code and stderr.
-    fn end(mut self, signal: Option<nix::sys::signal::Signal>) -> (Option<i32>, String) {
+    pub fn end(mut self, signal: Option<nix::sys::signal::Signal>) -> (Option<i32>, String) {
         match signal {
             Some(signal) => nix::sys::signal::kill(nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap(),
             None => drop(self.input.take()),
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-fn meta() -> Value {
+pub fn meta() -> Value {
     json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"}})
 }
 

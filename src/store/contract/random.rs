@@ -225,6 +225,11 @@ fn dump_lists(store: &dyn Store, runs: &[Run], out: &mut String) {
         let (runs, total) = store.runs(&query).unwrap();
         writeln!(out, "list {query:?} {total} {:?}", ids(runs)).unwrap();
     }
+    for part in ["", "r", "É", "/"] {
+        let attempts: Vec<_> = runs.iter().map(|run| store.names(Named::Attempts(&run.run_id), part, 3).unwrap()).collect();
+        let (runs, evaluations) = (store.names(Named::Runs, part, 2).unwrap(), store.names(Named::Evaluations, part, 2).unwrap());
+        writeln!(out, "names {part:?} {runs:?} {evaluations:?} {attempts:?}").unwrap();
+    }
     for selector in [Selector::Latest(1), Selector::Id("R1"), Selector::IdPrefix("R"), Selector::ShaPrefix("abcd1")] {
         writeln!(out, "{selector:?} {:?}", ids(store.select(&selector, 2).unwrap())).unwrap();
     }

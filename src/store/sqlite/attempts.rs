@@ -18,7 +18,7 @@ use crate::{
         key,
         outcome::Outcome,
     },
-    store::{AttemptQuery, AttemptRow, Cause, Lines, Result},
+    store::{AttemptQuery, AttemptRow, Beginning, Cause, Lines, Result},
     transcript::{self, Chunk},
 };
 
@@ -223,11 +223,35 @@ pub(super) fn causes(connection: &Connection, run: &str, evaluation_contains: Op
     Ok(out)
 }
 
-pub(super) fn transcript(connection: &Connection, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {
+/// The number of the attempt with `key`, and how many lines its transcript has.
+fn with_lines(connection: &Connection, run: &str, key: &str) -> Result<Option<(i64, i64)>> {
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(None) };
     let mut statement = connection.prepare_cached("SELECT attempt_no, lines FROM attempts_m WHERE run_no = ?1 AND key = ?2")?;
-    let found = statement.query_row(params![run_no, key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).optional()?;
-    let Some((attempt_no, total)) = found else { return Ok(None) };
+    Ok(statement.query_row(params![run_no, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
+pub(super) fn text(connection: &Connection, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>> {
+    let Some((attempt_no, total)) = with_lines(connection, run, key)? else { return Ok(None) };
+    let mut out = Beginning { total: names::natural(total), ..Beginning::default() };
+    let sql = "SELECT first_line, lines, data FROM transcripts_m WHERE attempt_no = ?1 ORDER BY first_line";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([attempt_no])?;
+    while let Some(row) = rows.next()? {
+        let chunk = Chunk { first_line: names::natural(row.get(0)?), lines: row.get(1)?, data: row.get(2)? };
+        for line in chunk.unpack()? {
+            if out.text.len() + line.len() >= bytes_max {
+                return Ok(Some(out));
+            }
+            out.text.push_str(&line);
+            out.text.push('\n');
+            out.lines += 1;
+        }
+    }
+    Ok(Some(out))
+}
+
+pub(super) fn transcript(connection: &Connection, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {
+    let Some((attempt_no, total)) = with_lines(connection, run, key)? else { return Ok(None) };
     let sql = "SELECT first_line, lines, data FROM transcripts_m
                WHERE attempt_no = ?1 AND first_line < ?2 AND first_line + lines > ?3 ORDER BY first_line";
     let end = offset.saturating_add(limit);

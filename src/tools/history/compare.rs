@@ -22,11 +22,14 @@ use crate::{
         time::{self, Timestamp},
     },
     store::{CellQuery, Kind, RunPoint, RunQuery},
-    tools::{Ctx, Tool, ToolError, render, resolve},
+    tools::{Ctx, Tool, ToolError, cursor::List, render, resolve},
 };
 
 mod changes;
+mod page;
 mod text;
+
+use page::{End, RowKey};
 
 /// The tool.
 pub enum Compare {}
@@ -59,6 +62,10 @@ pub struct Input {
     #[arg(long)]
     #[serde(default)]
     pub all: bool,
+    /// The nextCursor of the answer before, with the same other arguments.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default)]
+    pub cursor: Option<String>,
 }
 
 /// The result of `compare`.
@@ -94,8 +101,13 @@ pub struct Output {
     pub returned: usize,
     /// How many there are.
     pub total: usize,
-    /// Whether all are here.
+    /// Whether the last one is here.
     pub complete: bool,
+    /// What to give as `cursor` for what comes after these; null where nothing does.
+    pub next_cursor: Option<String>,
+    /// With `since`: the newest run of *now*, which later pages go no further than.
+    #[serde(skip)]
+    until: Option<Timestamp>,
 }
 
 /// How many rows there are of each status.
@@ -179,17 +191,15 @@ impl Tool for Compare {
     type Input = Input;
     type Output = Output;
 
-    fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        match &input.since {
-            Some(_) if input.head.is_some() || input.base.is_some() => {
-                Err(ToolError::Argument("argument since: it stands instead of head and base; give one or the other".to_owned()))
-            }
-            Some(text) => {
-                let instant = time::since(text, ctx.now).map_err(|sentence| ToolError::Argument(format!("argument since: {sentence}")))?;
-                since_instant(ctx, &input, instant)
-            }
-            None => two_runs(ctx, &input),
+    fn call(ctx: &Ctx, mut input: Input) -> Result<Output, ToolError> {
+        let list = List::of(Self::NAME, &input);
+        let end = list.place::<End>(input.cursor.as_deref())?;
+        if let Some(end) = &end {
+            (input.head, input.base) = (end.head.clone(), end.base.clone());
         }
+        let mut output = compared(ctx, &input, end.as_ref())?;
+        output.next_cursor = output.rows.last().filter(|_| !output.complete).map(|last| list.at(&End::of(&output, last)));
+        Ok(output)
     }
 
     fn note(output: &mut Output) -> &mut Option<String> {
@@ -201,7 +211,21 @@ impl Tool for Compare {
     }
 }
 
-fn two_runs(ctx: &Ctx, input: &Input) -> Result<Output, ToolError> {
+fn compared(ctx: &Ctx, input: &Input, end: Option<&End>) -> Result<Output, ToolError> {
+    match &input.since {
+        Some(_) if input.head.is_some() || input.base.is_some() => {
+            Err(ToolError::Argument("argument since: it stands instead of head and base; give one or the other".to_owned()))
+        }
+        Some(text) => {
+            let given = || time::since(text, ctx.now).map_err(|sentence| ToolError::Argument(format!("argument since: {sentence}")));
+            let instant = end.and_then(|end| end.since).map(Timestamp::from_millis).map_or_else(given, Ok)?;
+            since_instant(ctx, input, instant, end)
+        }
+        None => two_runs(ctx, input, end.map(|end| &end.row)),
+    }
+}
+
+fn two_runs(ctx: &Ctx, input: &Input, after: Option<&RowKey>) -> Result<Output, ToolError> {
     let head = resolve::run(ctx, input.head.as_deref().unwrap_or("latest"))?;
     let cells = cells(ctx, std::slice::from_ref(&head.run_id), input.filter.as_deref(), Grain::Evaluation)?;
     let nothing = if cells.is_empty() { Some(kept::none_in(ctx, &head, input.filter.as_deref())?) } else { None };
@@ -214,7 +238,7 @@ fn two_runs(ctx: &Ctx, input: &Input) -> Result<Output, ToolError> {
     let pairs = pairs(cells, before);
     let shared = pairs.iter().filter(|pair| pair.head.is_some() && pair.base.is_some()).count();
     let held = pairs.iter().filter(|pair| pair.base.is_some()).count();
-    let listed = Listed { same: input.all, removed: input.all || shared * 2 > held };
+    let listed = Listed { same: input.all, removed: input.all || shared * 2 > held, after };
     let changes = changes::between(ctx, &[(head.run_id.clone(), base.run_id.clone())])?;
     let answer = answer(ctx, input, pairs, &listed, &BTreeMap::new())?;
     Ok(Output { head: Some((&head).into()), base: Some((&base).into()), changes, note: nothing, ..answer })
@@ -229,15 +253,17 @@ fn all_cells(ctx: &Ctx, input: &Input, run: &str, filtered: &[Cell]) -> Result<V
     if input.filter.is_none() { Ok(filtered.to_vec()) } else { cells(ctx, &[run.to_owned()], None, Grain::Evaluation) }
 }
 
-fn since_instant(ctx: &Ctx, input: &Input, instant: Timestamp) -> Result<Output, ToolError> {
-    let States { pairs, places, not_run } = since::states(ctx, input.filter.as_deref(), instant)?;
+fn since_instant(ctx: &Ctx, input: &Input, instant: Timestamp, end: Option<&End>) -> Result<Output, ToolError> {
+    let until = end.and_then(|end| end.until).map(Timestamp::from_millis);
+    let States { pairs, places, not_run } = since::states(ctx, input.filter.as_deref(), instant, until)?;
     let runs: BTreeSet<(String, String)> =
         pairs.iter().filter_map(|pair| Some((pair.head.as_ref()?.run_id.clone(), pair.base.as_ref()?.run_id.clone()))).collect();
     let changes = changes::between(ctx, &runs.into_iter().collect::<Vec<_>>())?;
-    let answer = answer(ctx, input, pairs, &Listed { same: input.all, removed: true }, &places)?;
+    let answer = answer(ctx, input, pairs, &Listed { same: input.all, removed: true, after: end.map(|end| &end.row) }, &places)?;
     let nothing = answer.statuses == Statuses::default() && not_run.is_empty();
     let note = if nothing { Some(no_state(ctx, input)?) } else { None };
-    Ok(Output { since: Some(instant), changes, not_run, note, ..answer })
+    let until = until.or_else(|| places.values().map(|point| point.created_at).max());
+    Ok(Output { since: Some(instant), until, changes, not_run, note, ..answer })
 }
 
 fn no_state(ctx: &Ctx, input: &Input) -> Result<String, ToolError> {
@@ -258,13 +284,20 @@ fn no_baseline(run_id: String, nothing: Option<String>) -> Output {
     }
 }
 
-/// Which quiet rows are listed.
-struct Listed {
+/// Which quiet rows are listed, and after which row.
+struct Listed<'a> {
     same: bool,
     removed: bool,
+    after: Option<&'a RowKey>,
 }
 
-fn answer(ctx: &Ctx, input: &Input, pairs: Vec<Pair>, listed: &Listed, places: &BTreeMap<String, RunPoint>) -> Result<Output, ToolError> {
+fn answer(
+    ctx: &Ctx,
+    input: &Input,
+    pairs: Vec<Pair>,
+    listed: &Listed<'_>,
+    places: &BTreeMap<String, RunPoint>,
+) -> Result<Output, ToolError> {
     let cases = Cases::read(ctx, input.filter.as_deref(), &pairs)?;
     let counts = sums(&pairs);
     let suite = Some(cases.suite(&pairs).shown()).filter(|suite| suite.n > 0);
@@ -274,13 +307,15 @@ fn answer(ctx: &Ctx, input: &Input, pairs: Vec<Pair>, listed: &Listed, places: &
     rows.retain(|(row, _)| (listed.same || row.status != Status::Same) && (listed.removed || row.status != Status::Removed));
     rows.sort_by_key(|(row, pair)| order(row.status, pair.difference()));
     let total = rows.len();
+    rows.drain(..page::start(&rows, listed.after)?);
+    let complete = rows.len() <= ctx.limits.rows;
     rows.truncate(ctx.limits.rows);
     if !places.is_empty() {
         changed_at(ctx, &mut rows, places)?;
     }
     Ok(Output {
         returned: rows.len(),
-        complete: rows.len() == total,
+        complete,
         rows: rows.into_iter().map(|(row, _)| row).collect(),
         same: statuses.same,
         removed: if listed.removed { 0 } else { statuses.removed },

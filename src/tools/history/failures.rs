@@ -18,6 +18,7 @@ use crate::{
     tools::{
         Ctx, Tool, ToolError,
         arguments::{self, Bounded},
+        cursor::List,
         render::Style,
         resolve,
     },
@@ -51,6 +52,10 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub tail: Bounded<0, 100, 12>,
+    /// The nextCursor of the answer before, with the same other arguments.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default)]
+    pub cursor: Option<String>,
 }
 
 /// The result of `failures`.
@@ -71,12 +76,19 @@ pub struct Output {
     pub returned: usize,
     /// How many there are.
     pub total: usize,
-    /// Whether all are here.
+    /// Whether the last one is here.
     pub complete: bool,
+    /// What to give as `cursor` for what comes after these; null where nothing does.
+    pub next_cursor: Option<String>,
     /// Whether the run has several arms, so that the text names each cell's.
     #[serde(skip)]
     several_arms: bool,
 }
+
+/// A cell's place among the failing ones.
+type Order = (bool, String, Option<String>, String);
+/// Where a page ends: its run, whatever `latest` is by then, and its last cell.
+type Place = (String, Order);
 
 /// Attempts that failed for the same reason.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -174,10 +186,15 @@ impl Tool for Failures {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let run = resolve::run(ctx, &input.run)?;
+        let list = List::of(Self::NAME, &input);
+        let place = list.place::<Place>(input.cursor.as_deref())?;
+        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
         let mut found = failing(ctx, &run, input.filter.as_deref())?;
         let total = found.len();
+        found.retain(|cell| place.as_ref().is_none_or(|(_, after)| order(cell) > *after));
+        let complete = found.len() <= input.limit.count();
         found.truncate(input.limit.count());
+        let next_cursor = found.last().filter(|_| !complete).map(|last| list.at(&(&run.run_id, order(last))));
         let cells = with_attempts(ctx, &run, found, input.tail.get())?;
         let causes = ctx.store.causes(&run.run_id, input.filter.as_deref())?;
         Ok(Output {
@@ -185,7 +202,8 @@ impl Tool for Failures {
             several_arms: ctx.store.arms(std::slice::from_ref(&run.run_id))?.get(&run.run_id).is_some_and(|arms| arms.len() > 1),
             next: next(ctx, &run, &cells),
             returned: cells.len(),
-            complete: cells.len() == total,
+            complete,
+            next_cursor,
             total,
             causes: causes.into_iter().take(CAUSES).map(Into::into).collect(),
             cells,
@@ -251,8 +269,13 @@ fn failing(ctx: &Ctx, run: &Run, filter: Option<&str>) -> Result<Vec<(Cell, Stre
     let keys: Vec<CellKey> = cells.iter().map(|cell| cell.key.clone()).collect();
     let place = RunPoint { run_id: run.run_id.clone(), created_at: run.created_at };
     let mut found: Vec<(Cell, Streak)> = cells.into_iter().zip(ctx.store.streaks(&place, Grain::Case, &keys)?).collect();
-    found.sort_by_key(|(_, streak)| !is_new(streak));
+    found.sort_by_cached_key(order);
     Ok(found)
+}
+
+/// A cell's place: new ones first, then by evaluation, case and arm.
+fn order((cell, streak): &(Cell, Streak)) -> Order {
+    (!is_new(streak), cell.key.evaluation.clone(), cell.key.case.clone(), cell.key.arm.clone())
 }
 
 fn is_new(streak: &Streak) -> bool {

@@ -17,10 +17,11 @@ use crate::{
         outcome::{Counts, Rate, round3},
         time::Timestamp,
     },
-    store::{CellQuery, Kind, Pick, Point, PointQuery, Run, RunQuery},
+    store::{CellQuery, Kind, Pick, Point, PointQuery, Run, RunPoint, RunQuery},
     tools::{
         Ctx, Tool, ToolError,
         arguments::Bounded,
+        cursor::List,
         render::{self, Grid, Style, Text},
     },
 };
@@ -48,10 +49,15 @@ pub struct Input {
     #[arg(long)]
     #[serde(default)]
     pub all: bool,
+    /// The nextCursor of the answer before, with the same other arguments.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default)]
+    pub cursor: Option<String>,
 }
 
 /// The result of `history`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Output {
     /// The shown runs, oldest first.
     pub runs: Vec<RunHead>,
@@ -63,9 +69,16 @@ pub struct Output {
     pub returned: usize,
     /// How many there are.
     pub total: usize,
-    /// Whether all are here.
+    /// Whether the last one is here.
     pub complete: bool,
+    /// What to give as `cursor` for what comes after these; null where nothing does.
+    pub next_cursor: Option<String>,
 }
+
+/// A row's place: its evaluation, its case and its arm, where it has them.
+type Order = (String, Option<String>, String);
+/// Where a page ends: the newest of its runs, so that the next one shows the same, and its last row.
+type Place = ((i64, String), Order);
 
 /// One evaluation (or case) over the shown runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -118,19 +131,26 @@ impl Tool for History {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let (runs, note) = shown_runs(ctx, &input)?;
+        let list = List::of(Self::NAME, &input);
+        let place = list.place::<Place>(input.cursor.as_deref())?;
+        let (runs, note) = shown_runs(ctx, &input, place.as_ref().map(|(newest, _)| newest))?;
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
         let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), grain: input.by, ..CellQuery::default() };
         let mut rows = rows(ctx.store.cells(&query)?, &ids, input.by);
         let total = rows.len();
+        rows.retain(|row| place.as_ref().is_none_or(|(_, after)| row.order() > *after));
+        let complete = rows.len() <= ctx.limits.rows;
         rows.truncate(ctx.limits.rows);
+        let end = rows.last().zip(runs.last()).filter(|_| !complete);
+        let next_cursor = end.map(|(row, newest)| list.at(&((newest.created_at.millis(), &newest.run_id), row.order())));
         let last = lasts(ctx, &input, &rows)?;
         let arms = ctx.store.arms(&ids)?;
         let note = note.or_else(|| several_arms(&rows));
         Ok(Output {
             runs: runs.iter().map(|run| RunHead::new(run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect(),
             returned: rows.len(),
-            complete: rows.len() == total,
+            complete,
+            next_cursor,
             total,
             rows: rows.into_iter().zip(last).map(|(series, last)| series.row(last)).collect(),
             note,
@@ -201,8 +221,11 @@ const fn letter(outcome: Option<Verdict>) -> char {
 }
 
 /// The newest runs under the arguments, oldest first; scratch ones where there is no recorded run at all.
-fn shown_runs(ctx: &Ctx, input: &Input) -> Result<(Vec<Run>, Option<String>), ToolError> {
+fn shown_runs(ctx: &Ctx, input: &Input, newest: Option<&(i64, String)>) -> Result<(Vec<Run>, Option<String>), ToolError> {
+    // No id lies between one and the same with this behind it: the runs before that are those up to this one.
+    let end = |(millis, run_id): &(i64, String)| RunPoint { run_id: format!("{run_id}\0"), created_at: Timestamp::from_millis(*millis) };
     let query = RunQuery {
+        before: newest.map(end),
         evaluation_contains: input.filter.clone(),
         kind: (!input.all).then_some(Kind::Recorded),
         limit: input.limit.count(),
@@ -257,6 +280,11 @@ struct Series {
 }
 
 impl Series {
+    fn order(&self) -> Order {
+        let arm = if self.split { self.key.arm.clone() } else { String::new() };
+        (self.key.evaluation.clone(), self.key.case.clone(), arm)
+    }
+
     fn row(self, last: Option<Last>) -> Row {
         let counts = self.cells.iter().flatten().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
         Row {

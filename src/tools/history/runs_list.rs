@@ -17,6 +17,7 @@ use crate::{
     tools::{
         Ctx, Tool, ToolError, Toolset,
         arguments::Bounded,
+        cursor::List,
         render::{self, Grid, Style},
     },
 };
@@ -66,7 +67,7 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 100, 20>,
-    /// The nextCursor of the page before.
+    /// The nextCursor of the answer before, with the same other arguments.
     #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub cursor: Option<String>,
@@ -136,12 +137,12 @@ impl Tool for RunsList {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let query = query(ctx, &input)?;
+        let list = List::of(Self::NAME, &input);
+        let query = query(ctx, &input, list.place(input.cursor.as_deref())?)?;
         let (mut runs, total) = ctx.store.runs(&RunQuery { limit: query.limit.saturating_add(1), ..query.clone() })?;
         let complete = runs.len() <= query.limit;
         runs.truncate(query.limit);
-        let next_cursor =
-            runs.last().filter(|_| !complete).map(|run| cursor(&RunPoint { run_id: run.run_id.clone(), created_at: run.created_at }));
+        let next_cursor = runs.last().filter(|_| !complete).map(|run| list.at(&(run.created_at.millis(), &run.run_id)));
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
         let arms = ctx.store.arms(&ids)?;
         let rows = runs.iter().map(|run| row(ctx, run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect::<Result<Vec<_>, _>>()?;
@@ -180,13 +181,10 @@ impl Tool for RunsList {
     }
 }
 
-fn query(ctx: &Ctx, input: &Input) -> Result<RunQuery, ToolError> {
+/// The runs that come after `place`: the last run of the page before.
+fn query(ctx: &Ctx, input: &Input, place: Option<(i64, String)>) -> Result<RunQuery, ToolError> {
     let since = input.since.as_deref().map(|text| time::since(text, ctx.now)).transpose();
-    let before = input.cursor.as_deref().map(|text| {
-        point(text).ok_or_else(|| {
-            format!("cursor: \"{}\" is not a cursor that runs_list gave", render::clean(&crate::domain::attempt::shorten(text, 80)))
-        })
-    });
+    let before = place.map(|(millis, run_id)| RunPoint { run_id, created_at: Timestamp::from_millis(millis) });
     Ok(RunQuery {
         evaluation_contains: input.evaluation.clone(),
         kind: match input.kind {
@@ -197,21 +195,10 @@ fn query(ctx: &Ctx, input: &Input) -> Result<RunQuery, ToolError> {
         status: input.status,
         round: input.round.clone(),
         since: since.map_err(|sentence| ToolError::Argument(format!("argument since: {sentence}")))?,
-        before: before.transpose().map_err(ToolError::Argument)?,
+        before,
         shas: None,
         limit: input.limit.count(),
     })
-}
-
-/// A cursor is the last run's place: the instant in milliseconds and the id. It names nothing that its reader could not already see.
-fn cursor(point: &RunPoint) -> String {
-    format!("{}.{}", point.created_at.millis(), point.run_id)
-}
-
-fn point(cursor: &str) -> Option<RunPoint> {
-    let (millis, run_id) = cursor.split_once('.')?;
-    let millis = millis.parse().ok()?;
-    Some(RunPoint { run_id: run_id.to_owned(), created_at: Timestamp::from_millis(millis) })
 }
 
 fn row(ctx: &Ctx, run: &Run, arms: &[RunArm]) -> Result<Row, ToolError> {
@@ -237,18 +224,4 @@ fn list(words: &[String]) -> String {
     let shown: Vec<&str> = words.iter().take(3).map(String::as_str).collect();
     let more = words.len().saturating_sub(shown.len());
     if more > 0 { format!("{} +{more}", shown.join(", ")) } else { shown.join(", ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_is_read_back_whatever_the_id_holds() {
-        for id in ["a.b.c", "", "é#@/ ", "x"] {
-            let place = RunPoint { run_id: id.to_owned(), created_at: Timestamp::from_millis(-5) };
-            assert_eq!(point(&cursor(&place)), Some(place));
-        }
-        assert_eq!(point("nothing"), None);
-    }
 }

@@ -20,6 +20,7 @@ use crate::{
     tools::{
         Ctx, Tool, ToolError,
         arguments::{self, Bounded},
+        cursor::List,
         render::Style,
         resolve,
     },
@@ -66,6 +67,10 @@ pub struct Input {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     #[serde(default = "yes")]
     pub attempts: bool,
+    /// The nextCursor of the answer before, with the same other arguments.
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default)]
+    pub cursor: Option<String>,
 }
 
 const fn yes() -> bool {
@@ -94,10 +99,15 @@ pub struct Output {
     /// How many there are under the filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
-    /// Whether all are here.
+    /// Whether the last one is here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
+    /// What to give as `cursor` for what comes after these; null where nothing does.
+    pub next_cursor: Option<String>,
 }
+
+/// Where a page ends: its run, whatever `latest` is by then, and its last evaluation.
+type Place = (String, String);
 
 impl Tool for Show {
     const NAME: &'static str = "show";
@@ -109,30 +119,11 @@ impl Tool for Show {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let run = resolve::run(ctx, &input.run)?;
-        let (record, total) = record(ctx, &input, &run)?;
-        let note = if total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
-        let returned = record.evals.len();
-        Ok(match input.format {
-            Format::Json => Output {
-                markdown_of: None,
-                markdown: None,
-                note,
-                record: Some(record),
-                returned: Some(returned),
-                total: Some(total),
-                complete: Some(returned == total),
-            },
-            Format::Md => Output {
-                markdown: Some(markdown::markdown(&record, total.saturating_sub(returned))),
-                markdown_of: Some(run.run_id),
-                note,
-                record: None,
-                returned: None,
-                total: None,
-                complete: None,
-            },
-        })
+        let list = List::of(Self::NAME, &input);
+        let place = list.place::<Place>(input.cursor.as_deref())?;
+        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
+        let after = place.map(|(_, evaluation)| evaluation);
+        answer(ctx, &input, run, &Page { list, after, limit: input.limit.count() })
     }
 
     fn note(output: &mut Output) -> &mut Option<String> {
@@ -151,16 +142,56 @@ impl Tool for Show {
     }
 }
 
-/// The record under the arguments, and how many evaluations they leave.
-fn record(ctx: &Ctx, input: &Input, run: &Run) -> Result<(RunRecord, usize), ToolError> {
+/// The whole record of `run`: what `show` answers for it, without its limit.
+///
+/// # Errors
+/// As the store.
+pub fn whole(ctx: &Ctx, run: Run) -> Result<Output, ToolError> {
+    let input =
+        Input { run: run.run_id.clone(), format: Format::Json, filter: None, limit: Bounded::default(), attempts: true, cursor: None };
+    let list = List::of(Show::NAME, &input);
+    answer(ctx, &input, run, &Page { list, after: None, limit: usize::MAX })
+}
+
+/// Which evaluations, by id: at most so many after that one.
+struct Page<'a> {
+    list: List<'a>,
+    after: Option<String>,
+    limit: usize,
+}
+
+fn answer(ctx: &Ctx, input: &Input, run: Run, page: &Page<'_>) -> Result<Output, ToolError> {
+    let (record, left) = record(ctx, input, &run, page)?;
+    let note = if left.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
+    let (returned, complete) = (record.evals.len(), left.after == 0);
+    let next_cursor = record.evals.last().filter(|_| !complete).map(|last| page.list.at(&(&run.run_id, &last.id)));
+    let empty =
+        Output { markdown_of: None, markdown: None, note, record: None, returned: None, total: None, complete: None, next_cursor };
+    Ok(match input.format {
+        Format::Json => {
+            Output { record: Some(record), returned: Some(returned), total: Some(left.total), complete: Some(complete), ..empty }
+        }
+        Format::Md => Output { markdown: Some(markdown::markdown(&record, left.after)), markdown_of: Some(run.run_id), ..empty },
+    })
+}
+
+/// How many evaluations the filter leaves, and how many come after the page.
+struct Left {
+    total: usize,
+    after: usize,
+}
+
+fn record(ctx: &Ctx, input: &Input, run: &Run, page: &Page<'_>) -> Result<(RunRecord, Left), ToolError> {
     let mut infos = ctx.store.evaluations(&run.run_id)?;
     let wanted = input.filter.as_deref().map(str::to_lowercase);
     infos.retain(|evaluation| wanted.as_deref().is_none_or(|wanted| evaluation.info.id.to_lowercase().contains(wanted)));
     let total = infos.len();
-    infos.truncate(input.limit.count());
+    infos.retain(|evaluation| page.after.as_ref().is_none_or(|after| evaluation.info.id > *after));
+    let after = infos.len().saturating_sub(page.limit);
+    infos.truncate(page.limit);
     let wants = Wants { attempts: input.attempts, texts: false };
     let evals = run_record::evals(&*ctx.store, run, infos, wants)?;
-    Ok((RunRecord { evals, ..run_record::head(&*ctx.store, run)? }, total))
+    Ok((RunRecord { evals, ..run_record::head(&*ctx.store, run)? }, Left { total, after }))
 }
 
 /// The rate as text beside its counts.

@@ -30,12 +30,12 @@ pub struct States {
     pub not_run: Vec<String>,
 }
 
-/// Reads both states.
+/// Reads both states; *now* is that of `until` where it is given, so that the pages of one answer are of one moment.
 ///
 /// # Errors
 /// As the store.
-pub fn states(ctx: &Ctx, filter: Option<&str>, instant: Timestamp) -> Result<States, ToolError> {
-    let now = points(ctx, filter, None, false, ENDED, Pick::Newest)?;
+pub fn states(ctx: &Ctx, filter: Option<&str>, instant: Timestamp, until: Option<Timestamp>) -> Result<States, ToolError> {
+    let now = points(ctx, filter, None, false, ENDED, until.map_or(Pick::Newest, Pick::NewestUpTo))?;
     let (now, old): (Vec<Point>, Vec<Point>) = now.into_iter().partition(|point| point.run.created_at > instant);
     let then = thens(ctx, &now, instant)?;
     let ran: BTreeSet<&String> = now.iter().map(|point| &point.cell.key.evaluation).collect();

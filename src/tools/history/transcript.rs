@@ -13,7 +13,7 @@ use crate::{
         Ctx, Tool, ToolError,
         arguments::{self, Bounded},
         render::{self, Style},
-        resolve,
+        resolve, uri,
     },
 };
 
@@ -109,7 +109,7 @@ impl Tool for Transcript {
         let lines: Vec<String> = page.lines.iter().map(|line| shorten(line, ctx.limits.line_bytes)).collect();
         let offset = input.offset.get();
         Ok(Output {
-            uri: uri(&run.run_id, &attempt.key),
+            uri: uri::transcript(&run.run_id, &attempt.key),
             run_id: run.run_id,
             attempt: attempt.key,
             complete: offset.saturating_add(lines.len() as u64) >= page.total,
@@ -140,34 +140,5 @@ impl Tool for Transcript {
         }
         out.extend(output.note.iter().map(|note| format!("{note}\n")));
         out
-    }
-}
-
-/// The URI of a transcript's resource: ids percent-encoded, so that each is one path segment.
-#[must_use]
-pub fn uri(run_id: &str, attempt: &str) -> String {
-    format!("runlore://runs/{}/transcripts/{}", percent(run_id), percent(attempt))
-}
-
-/// Percent-encodes all but RFC 3986's unreserved characters.
-fn percent(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_one_segment_of_the_uri() {
-        assert_eq!(uri("r 1", "a/b%2Fc@m#1é"), "runlore://runs/r%201/transcripts/a%2Fb%252Fc%40m%231%C3%A9");
     }
 }

@@ -281,6 +281,14 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn names(&self, _: Named<'_>, _: &str, _: usize) -> Result<(Vec<String>, u64)> {
+        Ok((Vec::new(), 0))
+    }
+
+    fn transcript_text(&self, _: &str, _: &str, _: usize) -> Result<Option<Beginning>> {
+        Ok(None)
+    }
+
     fn causes(&self, _: &str, _: Option<&str>) -> Result<Vec<Cause>> {
         Ok(Vec::new())
     }

@@ -89,6 +89,11 @@ fn costs(store: &Sqlite, runs: i64) -> Vec<(&'static str, u64)> {
         ("causes", steps(store, |connection| attempts::causes(connection, &run, None))),
         ("latest", steps(store, |connection| runs::select(connection, &Selector::Latest(0), 1))),
         ("a run", steps(store, |connection| runs::select(connection, &Selector::Id(&run), 1))),
+        // As many as the smaller store holds before its middle: a page of the same size in both.
+        (
+            "a page of runs",
+            steps(store, |connection| runs::list(connection, &RunQuery { before: Some(point.clone()), limit: 4, ..RunQuery::default() })),
+        ),
         ("arms", steps(store, |connection| runs::arms(connection, &few.runs))),
         ("evaluations", steps(store, |connection| runs::evaluations(connection, &run))),
     ]
