@@ -3,6 +3,8 @@
 //! Promises: newest first, saved before cached at the same time; documents are given as they stand.
 //! Does not: analyse anything. Documents quote outputs, so they are for those who may read transcripts.
 
+use std::cmp::Reverse;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,7 @@ use crate::{
     tools::{
         Ctx, Tool, ToolError,
         arguments::{self, Bounded},
+        cursor::List,
         render::{self, Style},
         resolve,
     },
@@ -41,7 +44,7 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 100, 20>,
-    /// The nextCursor of the page before.
+    /// The nextCursor of the answer before, with the same other arguments.
     #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     pub cursor: Option<String>,
@@ -100,15 +103,18 @@ impl Tool for Analysis {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let run = resolve::run(ctx, &input.run)?;
-        let after = input.cursor.as_deref().map(|text| place(text).ok_or_else(|| not_ours(text))).transpose()?;
+        let list = List::of(Self::NAME, &input);
+        let place = list.place::<Place>(input.cursor.as_deref())?;
+        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, ..)| run_id))?;
+        let after = place.map(|(_, created_at, source, file)| (Reverse(created_at), source, file));
         let mut documents = ctx.store.analyses(&run.run_id)?;
         documents.retain(|document| input.file.as_ref().is_none_or(|file| document.file == *file));
         let total = documents.len();
         documents.retain(|document| after.as_ref().is_none_or(|after| order(document) > *after));
         let complete = documents.len() <= input.limit.count();
         documents.truncate(input.limit.count());
-        let next_cursor = documents.last().filter(|_| !complete).map(cursor);
+        let at = |last: &Document| list.at(&(&run.run_id, last.created_at, last.source, &last.file));
+        let next_cursor = documents.last().filter(|_| !complete).map(at);
         let note = (total == 0).then(|| format!("Run {} has no analysis{}.", render::clean(&run.run_id), of(input.file.as_deref())));
         let entries: Vec<Entry> = documents.into_iter().map(Into::into).collect();
         Ok(Output { run_id: run.run_id, returned: entries.len(), entries, total, complete, next_cursor, note })
@@ -137,46 +143,10 @@ fn of(file: Option<&str>) -> String {
     file.map(|file| format!(" named \"{}\"", render::clean(&shorten(file, 80)))).unwrap_or_default()
 }
 
+/// Where a page ends: its run, whatever `latest` is by then, and its last document.
+type Place = (String, Timestamp, AnalysisSource, String);
+
 /// Newest first, then saved before cached, then by name.
-type Place = (std::cmp::Reverse<Timestamp>, AnalysisSource, String);
-
-fn order(document: &Document) -> Place {
-    (std::cmp::Reverse(document.created_at), document.source, document.file.clone())
-}
-
-/// A cursor is the last document's place. It names nothing that its reader could not already see.
-fn cursor(document: &Document) -> String {
-    format!("{}.{}.{}", document.created_at.millis(), document.source.word(), document.file)
-}
-
-fn place(cursor: &str) -> Option<Place> {
-    let mut parts = cursor.splitn(3, '.');
-    let created_at = Timestamp::from_millis(parts.next()?.parse().ok()?);
-    let word = parts.next()?;
-    let source = AnalysisSource::ALL.into_iter().find(|source| source.word() == word)?;
-    Some((std::cmp::Reverse(created_at), source, parts.next()?.to_owned()))
-}
-
-fn not_ours(text: &str) -> ToolError {
-    ToolError::Argument(format!("cursor: \"{}\" is not a cursor that analysis gave", render::clean(&shorten(text, 80))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_is_the_place_of_its_document() {
-        let doc = RawValue::from_string("1".to_owned()).unwrap();
-        for file in ["a.json", "b.c.d", ""] {
-            let document = Document {
-                file: file.to_owned(),
-                source: AnalysisSource::Cached,
-                created_at: Timestamp::from_millis(-7),
-                doc: doc.clone(),
-            };
-            assert_eq!(place(&cursor(&document)), Some(order(&document)));
-        }
-        assert_eq!((place("x"), place("1.other.x")), (None, None));
-    }
+fn order(document: &Document) -> (Reverse<Timestamp>, AnalysisSource, String) {
+    (Reverse(document.created_at), document.source, document.file.clone())
 }

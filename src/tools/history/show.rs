@@ -104,6 +104,10 @@ pub struct Output {
     pub complete: Option<bool>,
     /// What to give as `cursor` for what comes after these; null where nothing does.
     pub next_cursor: Option<String>,
+    /// How many come after these, for the text.
+    #[serde(skip)]
+    #[schemars(skip)]
+    after: usize,
 }
 
 /// Where a page ends: its run, whatever `latest` is by then, and its last evaluation.
@@ -133,9 +137,7 @@ impl Tool for Show {
     fn text(output: &Output, _: &Style) -> String {
         let text = match (&output.markdown, &output.record) {
             (Some(text), _) => text.clone(),
-            (None, Some(record)) => {
-                markdown::markdown(record, output.total.unwrap_or_default().saturating_sub(output.returned.unwrap_or_default()))
-            }
+            (None, Some(record)) => markdown::markdown(record, output.after),
             (None, None) => String::new(),
         };
         text + &output.note.as_ref().map(|note| format!("\n{note}\n")).unwrap_or_default()
@@ -165,8 +167,17 @@ fn answer(ctx: &Ctx, input: &Input, run: Run, page: &Page<'_>) -> Result<Output,
     let note = if left.total == 0 { Some(kept::none_in(ctx, &run, input.filter.as_deref())?) } else { None };
     let (returned, complete) = (record.evals.len(), left.after == 0);
     let next_cursor = record.evals.last().filter(|_| !complete).map(|last| page.list.at(&(&run.run_id, &last.id)));
-    let empty =
-        Output { markdown_of: None, markdown: None, note, record: None, returned: None, total: None, complete: None, next_cursor };
+    let empty = Output {
+        markdown_of: None,
+        markdown: None,
+        note,
+        record: None,
+        returned: None,
+        total: None,
+        complete: None,
+        next_cursor,
+        after: left.after,
+    };
     Ok(match input.format {
         Format::Json => {
             Output { record: Some(record), returned: Some(returned), total: Some(left.total), complete: Some(complete), ..empty }
