@@ -17,7 +17,7 @@ use tower::service_fn;
 
 use super::{
     next::Step,
-    probe::{CLOSED, HEAVY, LIGHT, PANICS, call, counting, from, never, reply, with},
+    probe::{CLOSED, HEAVY, LIGHT, MEMBERS, PANICS, RELEASED, call, counting, from, never, reply, with},
     *,
 };
 use crate::{
@@ -92,6 +92,27 @@ async fn rate_before_authorize() {
     let refusal = house.gate.call(call(&CLOSED)).await.unwrap_err();
     assert_eq!(refusal.to_string(), "too many calls: at most 1 a minute from one caller; try again in 60 seconds");
     assert_eq!(house.seen.last(), Outcome::Rate);
+}
+
+#[tokio::test]
+async fn rate_before_the_want_of_a_credential_before_arguments() {
+    let house = house(one_a_minute());
+    let nobody = |entry| Call { caller: Caller::nobody(), ..call(entry) };
+    for _ in 0..2 {
+        let refusal = house.gate.call(wrong(nobody(&CLOSED))).await.unwrap_err();
+        match house.seen.last() {
+            Outcome::Denied => assert!(matches!(refusal, Refusal::Unauthenticated), "{refusal}"),
+            other => assert_eq!(other, Outcome::Rate, "{refusal}"),
+        }
+    }
+    assert_eq!((house.seen.last(), house.looks.load(SeqCst)), (Outcome::Rate, 0), "nobody has the files looked at");
+}
+
+#[test]
+fn nobodys_list_has_what_is_released_and_anybodys_to_read() {
+    assert!(listed(&Caller::nobody(), &RELEASED) && !listed(&Caller::nobody(), &LIGHT) && !listed(&Caller::nobody(), &MEMBERS));
+    assert!(listed(&Caller::open(), &LIGHT) && !listed(&Caller::open(), &CLOSED), "who calls sees what it may call");
+    assert!(tools::ENTRIES.iter().all(|entry| entry.released), "every tool of the documents is released");
 }
 
 #[tokio::test]

@@ -14,11 +14,15 @@ use serde_json::{Map, Value, json};
 use super::{faults::Fault, versions};
 use crate::{
     auth::Caller,
-    gate::{Call, Gate, Refusal, lacks, message::Era, visit::Client},
+    gate::{Call, Gate, Refusal, listed, message::Era, visit::Client},
     tools::{self, Answer, ENTRIES, Entry},
 };
 
 const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
+
+/// What needs no caller (decision 5): it says how to speak to us and what there is, and nothing of a project. Notifications need none either;
+/// they are taken before anything is asked here.
+const OPEN: [&str; 6] = ["server/discover", "initialize", "ping", "tools/list", "prompts/list", "resources/templates/list"];
 
 /// Who asks, and by which rules.
 #[derive(Debug, Clone)]
@@ -73,8 +77,11 @@ impl Core {
     /// # Errors
     /// [`Fault`].
     pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let open = !asker.caller.is_nobody() || OPEN.contains(&method);
         match (method, asker.era) {
-            ("tools/call", _) => self.call(params, asker).await,
+            // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
+            ("tools/call", _) => self.call(params, asker).await.map_err(|fault| if open { fault } else { Fault::credential() }),
+            _ if !open => Err(Fault::credential()),
             ("tools/list", era) => one_page(&params).map(|()| self.tools(era, &asker.caller)),
             ("server/discover", Era::Modern) => Ok(discovered(self.hints)),
             ("initialize", Era::Legacy) => initialized(&params),
@@ -108,20 +115,18 @@ impl Core {
         };
         match self.gate.call(call).await {
             Ok(answer) => Ok(answered(&answer, asker.era)),
+            Err(Refusal::Unauthenticated) => Err(Fault::credential()),
             Err(Refusal::Unknown) => Err(Fault::tool(name)),
             Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
             Err(refusal) => Ok(refused(&refusal.to_string(), asker.era)),
         }
     }
 
-    /// `tools/list` of this caller: what it may call, in registry order.
+    /// `tools/list` of this caller, in registry order.
     fn tools(&self, era: Era, caller: &Caller) -> Arc<str> {
-        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| lacks(caller, entry).is_none()).collect();
-        let class = ENTRIES
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| lacks(caller, entry).is_none())
-            .fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| listed(caller, entry)).collect();
+        let class =
+            ENTRIES.iter().enumerate().filter(|(_, entry)| listed(caller, entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
             let tools: Vec<Tool> = allowed.into_iter().map(described).collect();

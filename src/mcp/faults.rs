@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{domain::attempt::shorten, gate::message::Era};
 
+/// What the gate refuses, in JSON-RPC (decision 52).
+const REFUSED: i64 = -32000;
+
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
@@ -39,6 +42,18 @@ impl Fault {
     #[must_use]
     pub fn parameters(message: impl Into<String>) -> Self {
         Self::new(-32602, message)
+    }
+
+    /// The method needs a caller, and there is none. Over HTTP it is a 401, so its sentence stands there.
+    #[must_use]
+    pub fn credential() -> Self {
+        Self::new(REFUSED, "a credential is needed")
+    }
+
+    /// Whether a credential is what was missing.
+    #[must_use]
+    pub const fn wants_credential(&self) -> bool {
+        self.code == REFUSED
     }
 
     /// There is no such tool.

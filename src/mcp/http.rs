@@ -64,6 +64,9 @@ impl Endpoint {
         }
         let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id };
         match self.core.answer(&message.method, message.params, &asker).await {
+            Err(fault) if fault.wants_credential() => {
+                refusal::Barred::Unauthenticated { sent: false }.response_to(Some(&id), &asker.request_id)
+            }
             Ok(result) => framed(StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.json()), framing),
             Err(fault) => failed(&id, &fault, message.era, framing),
         }

@@ -113,6 +113,7 @@ impl Tool for History {
     const TITLE: &'static str = "Run history";
     const ABOUT: &'static str = "One row per evaluation over the newest runs: outcomes, rates, drift";
     const DOC: &'static str = "Shows one row per evaluation (or per case) over the newest runs, oldest run first: outcomes, rates, drift and counts. Use it to see since when something fails or flakes.";
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter and limit";
     type Input = Input;
     type Output = Output;
