@@ -4,8 +4,9 @@
 //! alike. A bad one is never taken for none. None is 401 too, but where anonymous discovery is on (`runlore serve`, decision 5): there it is
 //! nobody's request and goes on, since only the decoded message says what is asked; `mcp::core` and the step `authorize` answer 401 to what
 //! needs a caller. Reads that header only and takes it off: no later step, log or error can show it.
-//! Does not: look at the query, ever; ask anything of the health route; judge a header that no one asked for (a proxy in front may have its
-//! own) where no token is configured: there everyone is `anonymous` (decision 48).
+//! Does not: look at the query, ever; ask anything of the health route; judge a header where no token is configured. "When both are absent,
+//! requests need no token" (S-history), so there is no credential that could be good or bad, and nobody is downgraded: everyone is `anonymous`
+//! with the same rights (decision 48). A client that carries its token everywhere, or a proxy that adds its own, is not locked out by it.
 
 use http::{HeaderMap, Request, header};
 use tower::Layer;
