@@ -4,6 +4,7 @@
 //! sees one project and no other. Both adapters pass the one suite in `contract`.
 //! Does not: know SQL, paths of other projects, or MCP. Calls block: run them on the blocking pool.
 
+mod cancel;
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -11,8 +12,9 @@ pub(crate) mod contract;
 pub(crate) mod model;
 pub mod sqlite;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+pub use self::cancel::Cancel;
 pub use self::change::{Applied, Change, FileRow, FileStamp, FileState, LogChange};
 use crate::domain::{
     attempt::{Check, Usage},
@@ -48,6 +50,9 @@ pub enum Error {
     /// The file is no store, or is damaged.
     #[error("the store file is damaged or no runlore store; move it away to index anew")]
     Damaged,
+    /// Nobody waits for the answer any more ([`Store::heeding`]).
+    #[error("the call was given up before the store had answered")]
+    Cancelled,
     /// The importer gave up in the middle of a log; nothing of it was kept.
     #[error("{0}")]
     Import(String),
@@ -333,6 +338,10 @@ pub struct Lines {
 
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
 pub trait Store: Send + Sync {
+    /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
+    /// go on: they are whole or not there. A store whose reads take microseconds need not look.
+    fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store>;
+
     /// A number that every change raises: what is cached under an older one is stale.
     ///
     /// # Errors

@@ -202,6 +202,10 @@ fn at(point: &RunPoint) -> (Timestamp, &str) {
 }
 
 impl Store for Model {
+    fn heeding(self: Arc<Self>, _: &Cancel) -> Arc<dyn Store> {
+        self
+    }
+
     fn generation(&self) -> Result<u64> {
         Ok(self.state().generation)
     }

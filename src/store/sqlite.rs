@@ -23,16 +23,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result, Run,
-    RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Point, PointQuery, Result,
+    Run, RunArm, RunEvaluation, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -61,14 +58,16 @@ impl Default for Options {
     }
 }
 
-/// A handle on one project's file.
+/// A handle on one project's file. Its clones share the connections.
+#[derive(Clone)]
 pub struct Sqlite {
-    path: PathBuf,
+    path: Arc<Path>,
     options: Options,
     read_only: bool,
     text: bool,
-    writer: connect::Pool,
-    readers: connect::Pool,
+    writer: Arc<connect::Pool>,
+    readers: Arc<connect::Pool>,
+    cancel: Option<Cancel>,
 }
 
 impl Sqlite {
@@ -83,12 +82,13 @@ impl Sqlite {
         let (writer, reader) = if opened.read_only { (None, Some(opened.connection)) } else { (Some(opened.connection), None) };
         let more = options.readers_max.max(1) - usize::from(reader.is_some());
         Ok(Self {
-            path: path.to_owned(),
+            path: path.into(),
             options: options.clone(),
             read_only: opened.read_only,
             text: scope.text(),
-            writer: connect::Pool::new(writer, 0, options),
-            readers: connect::Pool::new(reader, more, options),
+            writer: Arc::new(connect::Pool::new(writer, 0, options)),
+            readers: Arc::new(connect::Pool::new(reader, more, options)),
+            cancel: None,
         })
     }
 
@@ -99,7 +99,7 @@ impl Sqlite {
     }
 
     fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let mut lent = self.readers.lend(|| connect::reader(&self.path, self.read_only, &self.options))?;
+        let mut lent = self.readers.lend(self.cancel.as_ref(), || connect::reader(&self.path, self.read_only, &self.options))?;
         let snapshot = connect::Snapshot::begin(lent.get()?)?;
         look(&snapshot)
     }
@@ -121,6 +121,10 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
+    fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store> {
+        Arc::new(Self { cancel: Some(cancel.clone()), ..(*self).clone() })
+    }
+
     fn generation(&self) -> Result<u64> {
         self.read(names::generation)
     }
@@ -129,7 +133,7 @@ impl Store for Sqlite {
         if self.read_only {
             return Err(Error::ReadOnly);
         }
-        let mut lent = self.writer.lend(|| Err(Error::Busy))?;
+        let mut lent = self.writer.lend(None, || Err(Error::Busy))?;
         write::apply(lent.get()?, change)
     }
 
