@@ -47,6 +47,20 @@ impl Project {
         self.dir.path().join("logs")
     }
 
+    /// Makes a view over all numbers of the table of arms: a call that names them never ends by itself.
+    pub fn never_name_arms(&self) {
+        let view = "ALTER TABLE run_arms_m RENAME TO run_arms_kept;
+            CREATE VIEW run_arms_m AS SELECT * FROM run_arms_kept
+            WHERE (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n) > 0";
+        rusqlite::Connection::open(self.dir.path().join(".runlore/history.db")).unwrap().execute_batch(view).unwrap();
+    }
+
+    /// With one connection to read with, for which a call waits for a minute, and files that are looked at once.
+    pub fn one_reader(&self) {
+        let config = "[index]\nrescan_s = 86400\nwait_ms = 60000\n[store]\nreaders_max = 1\nbusy_timeout_ms = 60000\n";
+        self.write(".runlore/config.toml", config);
+    }
+
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

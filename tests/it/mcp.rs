@@ -283,3 +283,19 @@ fn each_call_leaves_one_line_without_values() {
     assert_eq!((&lines[0]["args"], &lines[0]["principal"], &lines[0]["event"]), (&json!(["filter"]), &json!("local"), &json!("call")));
     assert!(!errors.contains("canary"), "{errors}");
 }
+
+#[test]
+fn a_cancelled_call_ends_and_gives_back_what_it_held() {
+    let project = Project::demo();
+    project.one_reader();
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    server.call("runs_list", json!({}));
+    project.never_name_arms();
+    server.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "history", "arguments": {}}}));
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}));
+    // It is answered by the one connection; the cancelled one is not answered at all.
+    let answer = server.call("show", json!({"run": "nothing"}));
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(1), &json!(true)), "{answer}");
+    let (code, errors) = server.end(None);
+    assert!(code == Some(0) && errors.contains("\"outcome\":\"cancelled\""), "{code:?} {errors}");
+}

@@ -21,14 +21,10 @@ const SOON: Duration = Duration::from_secs(1);
 /// A server of whose tools those that name arms never answer.
 fn endless(flags: &[&str]) -> Service {
     let project = Project::demo();
-    let config = "[index]\nrescan_s = 86400\nwait_ms = 60000\n[store]\nreaders_max = 1\nbusy_timeout_ms = 60000\n";
-    project.write(".runlore/config.toml", config);
+    project.one_reader();
     let service = Service::with(project, "", flags);
     service.settle();
-    let view = "ALTER TABLE run_arms_m RENAME TO run_arms_kept;
-        CREATE VIEW run_arms_m AS SELECT * FROM run_arms_kept
-        WHERE (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n) > 0";
-    rusqlite::Connection::open(service.project.path().join(".runlore/history.db")).unwrap().execute_batch(view).unwrap();
+    service.project.never_name_arms();
     service
 }
 
