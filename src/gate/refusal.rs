@@ -72,10 +72,6 @@ pub enum Barred {
     Internal,
 }
 
-/// Left in the extensions of a refusing answer, for the metrics and logs around the door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused(pub &'static str);
-
 impl Barred {
     /// The word of the step that refused, for metrics, logs and `data.reason`.
     #[must_use]
@@ -162,7 +158,6 @@ impl Barred {
     pub fn response_to(&self, id: Option<&Id>, request_id: &str) -> Response<Body> {
         let mut response = Response::new(Body::from(self.body(id, request_id)));
         *response.status_mut() = self.status();
-        response.extensions_mut().insert(Refused(self.reason()));
         response.extensions_mut().insert(RefusedBy(self.reason()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::harness::Project;
 
-/// Longer than it takes, and no longer than a person waits.
-const SOON: Duration = Duration::from_secs(1);
+/// It takes milliseconds; on a machine that is busy elsewhere every step waits its turn.
+const SOON: Duration = Duration::from_secs(5);
 
 /// A server of whose tools those that name arms never answer.
 fn endless(flags: &[&str]) -> Service {
@@ -68,16 +68,17 @@ fn a_client_that_leaves_ends_its_call_in_the_store() {
     wait_for("its mark to be gone", || (marks(&service) < 1.0).then_some(()));
     assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
     assert_eq!((outcome(&service, "cancelled"), held::in_flight_now(&service)), (1.0, 0.0));
+    assert_eq!(service.metric("runlore_http_requests_total", &["route=\"mcp\"", "outcome=\"cancelled\""]), 1.0, "the request too");
     wait_for("its line", || service.log().contains("\"outcome\":\"cancelled\"").then_some(()));
 }
 
 #[test]
 fn a_deadline_ends_its_call_in_the_store() {
-    let service = endless(&["--timeout", "1"]);
+    let service = endless(&["--timeout", "3"]);
     let answer = service.ask(&history(&service));
     let (answered, result) = (Instant::now(), &answer.json()["result"]);
     assert_eq!((answer.status, &result["isError"]), (200, &Value::Bool(true)), "{answer:?}");
-    assert!(result["content"][0]["text"].as_str().unwrap().contains("did not answer within 1 s"), "{result}");
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("did not answer within 3 s"), "{result}");
     reads(&service);
     wait_for("its mark to be gone", || (marks(&service) < 1.0).then_some(()));
     assert!(answered.elapsed() < SOON, "{:?}", answered.elapsed());
