@@ -165,7 +165,7 @@ impl Service {
         let anonymous = settings.anonymous();
         let stranger = settings.stranger();
         let tools = ENTRIES.iter().filter(|entry| listed(&stranger, entry)).count();
-        let health = Arc::new(Health::new(store, tools, settings.public));
+        let health = Arc::new(Health::new(store));
         hooks.start();
         Ok(Self { gate, health, metrics, counters, hooks, anonymous, tools, read_only: session.read_only() })
     }
@@ -239,9 +239,9 @@ impl Service {
         let health = self.health.clone();
         Probe {
             known,
-            ask: Arc::new(move || {
+            ready: Arc::new(move || {
                 let health = health.clone();
-                Box::pin(async move { Said { ok: health.ready().await, ..known } })
+                Box::pin(async move { health.ready().await })
             }),
         }
     }

@@ -31,7 +31,7 @@ struct Running {
 async fn running() -> Running {
     let listener = bind("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let health = Arc::new(Health::new(Arc::new(Model::default()), 6, false));
+    let health = Arc::new(Health::new(Arc::new(Model::default())));
     let hooks = Hooks::new(vec![Arc::new(Extra)]);
     let admin =
         Admin { health: health.clone(), metrics: Arc::new(Metrics::new(["show"]).unwrap()), hooks, hosts: vec!["metrics.example".into()] };

@@ -192,7 +192,7 @@ mod tests {
 
     fn settings() -> Settings {
         let known = Health { ok: true, version: "1", tools: 1, public: false, read_only: false };
-        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || Box::pin(std::future::ready(known)));
+        let ready: Arc<dyn Fn() -> BoxFuture<bool> + Send + Sync> = Arc::new(|| Box::pin(std::future::ready(true)));
         Settings {
             bind: None,
             port: 4986,
@@ -212,7 +212,7 @@ mod tests {
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),
             body_bytes_max: 200,
             body_within: Duration::from_millis(50),
-            probe: Probe { known, ask },
+            probe: Probe { known, ready },
         }
     }
 
