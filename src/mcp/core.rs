@@ -198,7 +198,7 @@ fn discovered(hints: Hints) -> Arc<str> {
 
 fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
     let asked = text_of(params, "protocolVersion")?;
-    let result = json!({"protocolVersion": versions::negotiated(asked), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
+    let result = json!({"protocolVersion": versions::negotiated(Some(asked)), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
     Ok(result.to_string().into())
 }
 
