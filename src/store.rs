@@ -163,6 +163,8 @@ pub struct CellQuery {
     pub evaluation_contains: Option<String>,
     /// Of this evaluation, exactly.
     pub evaluation: Option<String>,
+    /// Only cells with these keys; none for all.
+    pub keys: Option<Vec<CellKey>>,
     /// Of evaluations or of cases.
     pub grain: Grain,
     /// Only cells with a failed or errored attempt.
@@ -401,6 +403,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn cells(&self, query: &CellQuery) -> Result<Vec<Cell>>;
+
+    /// The keys of the cells that the query finds, each once, by evaluation, case, arm: what can be asked before all cells of many runs are read.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn keys(&self, query: &CellQuery) -> Result<Vec<CellKey>>;
 
     /// At most one point of each series, by evaluation, case, arm.
     ///

@@ -169,6 +169,10 @@ impl Store for Sqlite {
         self.read(|connection| cells::read(connection, query))
     }
 
+    fn keys(&self, query: &CellQuery) -> Result<Vec<CellKey>> {
+        self.read(|connection| cells::keys(connection, query))
+    }
+
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>> {
         self.read(|connection| series::points(connection, query))
     }

@@ -1,6 +1,7 @@
 //! `history`: one row per evaluation (or case), one word per run, oldest first (decisions 15, 57).
 //!
-//! Promises: `limit` counts only runs that hold a row; a row is split by arm where a shown run holds several; rates stand beside counts.
+//! Promises: `limit` counts only runs that hold a row; a row is split by arm where a shown run holds several; rates stand beside counts. By case
+//! only the cells of the rows that are shown (`limits.rows_limit`) are read: a large project has millions.
 //! Does not: compare two runs; `compare` does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,9 +122,15 @@ impl Tool for History {
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let (runs, note) = shown_runs(ctx, &input)?;
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
-        let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), grain: input.by, ..CellQuery::default() };
-        let mut rows = rows(ctx.store.cells(&query)?, &ids, input.by);
-        let total = rows.len();
+        let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), ..CellQuery::default() };
+        let whole = ctx.store.cells(&query)?;
+        let split = split_evaluations(&whole);
+        let (cells, cases) = match input.by {
+            Grain::Evaluation => (whole, None),
+            Grain::Case => of_first_cases(ctx, query, &split)?,
+        };
+        let mut rows = rows(cells, &ids, input.by, &split);
+        let total = cases.unwrap_or(rows.len());
         rows.truncate(ctx.limits.rows);
         let last = lasts(ctx, &input, &rows)?;
         let arms = ctx.store.arms(&ids)?;
@@ -275,9 +282,22 @@ impl Series {
     }
 }
 
-fn rows(cells: Vec<Cell>, runs: &[String], by: Grain) -> Vec<Series> {
+/// The cells of as many rows by case as are shown, and how many rows there are: the keys are read first, each once, whatever runs hold it.
+fn of_first_cases(ctx: &Ctx, query: CellQuery, split: &BTreeSet<String>) -> Result<(Vec<Cell>, Option<usize>), ToolError> {
+    let query = CellQuery { grain: Grain::Case, ..query };
+    let mut keys = ctx.store.keys(&query)?;
+    let one_row = |a: &CellKey, b: &CellKey| {
+        (&a.evaluation, &a.case) == (&b.evaluation, &b.case) && (a.arm == b.arm || !split.contains(&a.evaluation))
+    };
+    // In their order the keys of a row stand side by side.
+    let rows = keys.chunk_by(one_row);
+    let (total, shown) = (rows.clone().count(), rows.take(ctx.limits.rows).map(<[CellKey]>::len).sum());
+    keys.truncate(shown);
+    Ok((ctx.store.cells(&CellQuery { keys: Some(keys), ..query })?, Some(total)))
+}
+
+fn rows(cells: Vec<Cell>, runs: &[String], by: Grain, split: &BTreeSet<String>) -> Vec<Series> {
     let place: BTreeMap<&str, usize> = runs.iter().enumerate().map(|(index, run)| (run.as_str(), index)).collect();
-    let split = split_evaluations(&cells);
     let mut series = BTreeMap::<(String, Option<String>, String), Series>::new();
     for cell in cells {
         let split = split.contains(&cell.key.evaluation);
@@ -342,5 +362,67 @@ fn last(point: Point) -> Last {
         created_at: point.run.created_at,
         outcome: point.cell.verdict,
         rate: point.cell.counts.rate().map(Rate::shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        auth::Caller,
+        domain::{attempt::Attempt, outcome::Outcome},
+        store::{
+            Store as _,
+            contract::{attempt, log},
+            model::Model,
+        },
+        tools::Limits,
+    };
+
+    fn ctx(store: Arc<Model>, rows: usize) -> Ctx {
+        let limits = Limits { rows, ..Limits::default() };
+        Ctx { store, caller: Caller::local(), now: Timestamp::from_millis(0), limits, style: Style::PLAIN, note: None }
+    }
+
+    fn by_case(store: &Arc<Model>, rows: usize) -> Output {
+        let input = serde_json::from_value(serde_json::json!({"by": "case"})).unwrap();
+        History::call(&ctx(store.clone(), rows), input).unwrap()
+    }
+
+    #[test]
+    fn by_case_only_the_rows_that_are_shown_are_read() {
+        const RUNS: usize = 5;
+        let store = Arc::new(Model::default());
+        for run in 0..RUNS {
+            let cases = (0..200).map(|case| attempt(&format!("{case:03}"), Outcome::Pass));
+            log(&run.to_string(), run as i64).with(cases).put(&*store).unwrap();
+        }
+        let output = by_case(&store, 7);
+        assert_eq!((output.returned, output.total, output.complete), (7, 200, false));
+        let cases: Vec<&str> = output.rows.iter().filter_map(|row| row.case.as_deref()).collect();
+        assert_eq!(cases, ["000", "001", "002", "003", "004", "005", "006"]);
+        assert!(output.rows.iter().all(|row| row.outcomes == [Some(Verdict::Pass); RUNS]));
+        assert_eq!(store.most_cells(), 7 * RUNS, "of 1,000");
+    }
+
+    #[test]
+    fn what_is_cut_is_a_beginning_of_the_whole() {
+        let store = Arc::new(Model::default());
+        let by = |arm: &str, case: &str| Attempt { arm: arm.into(), ..attempt(case, Outcome::Fail) };
+        // In one run two arms stand side by side, so e is split; f has one arm in each run, and is not.
+        let of_f = |arm: &str| Attempt { evaluation: "f".into(), ..by(arm, "1") };
+        log("a", 1).with([by("m", "1"), by("n", "1"), by("m", "2"), by("n", "3"), of_f("m")]).put(&*store).unwrap();
+        log("b", 2).with([by("m", "1"), by("m", "4"), of_f("n")]).put(&*store).unwrap();
+        let whole = by_case(&store, 500);
+        let name = |row: &Row| format!("{}/{}@{}", row.id, row.case.as_deref().unwrap_or("-"), row.arm.as_deref().unwrap_or("-"));
+        let names: Vec<String> = whole.rows.iter().map(name).collect();
+        assert_eq!(names, ["e/1@m", "e/1@n", "e/2@m", "e/3@n", "e/4@m", "f/1@-"]);
+        for most in 1..=6 {
+            let cut = by_case(&store, most);
+            assert_eq!((cut.rows.as_slice(), cut.total, cut.complete), (&whole.rows[..most], 6, most == 6));
+        }
+        assert_eq!(store.generation().unwrap(), 2);
     }
 }

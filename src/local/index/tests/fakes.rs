@@ -253,6 +253,10 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn keys(&self, _: &CellQuery) -> Result<Vec<CellKey>> {
+        Ok(Vec::new())
+    }
+
     fn points(&self, _: &PointQuery<'_>) -> Result<Vec<Point>> {
         Ok(Vec::new())
     }
