@@ -115,10 +115,7 @@ impl Core {
         };
         match self.gate.call(call).await {
             Ok(answer) => Ok(answered(&answer, asker.era)),
-            Err(Refusal::Unauthenticated) => Err(Fault::credential()),
-            Err(Refusal::Unknown) => Err(Fault::tool(name)),
-            Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
-            Err(refusal) => Ok(refused(&refusal.to_string(), asker.era)),
+            Err(refusal) => refused(&refusal, name, asker),
         }
     }
 
@@ -210,10 +207,17 @@ fn answered(answer: &Answer, era: Era) -> Arc<str> {
     format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{json},\"isError\":false}}").into()
 }
 
-fn refused(sentence: &str, era: Era) -> Arc<str> {
-    let text = Value::String(sentence.to_owned()).to_string();
-    let kind = kind(era);
-    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}").into()
+/// A refused call is a result that says so; only what is no call of a tool that is there, and a fault of ours, is an error.
+fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fault> {
+    match refusal {
+        Refusal::Unauthenticated => return Err(Fault::credential()),
+        Refusal::Unknown => return Err(Fault::tool(name)),
+        Refusal::Panicked(_) => return Err(Fault::internal(&asker.request_id)),
+        _ => {}
+    }
+    let text = Value::String(refusal.to_string()).to_string();
+    let kind = kind(asker.era);
+    Ok(format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}").into())
 }
 
 const fn kind(era: Era) -> &'static str {
@@ -250,6 +254,20 @@ mod tests {
     fn the_list_fits_an_agents_budget() {
         let bytes: usize = ENTRIES.iter().map(described).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
+    }
+
+    #[test]
+    fn a_panic_is_an_error_with_the_request_id_and_a_refused_call_is_a_result() {
+        let asker = Asker { caller: Caller::open(), client: None, era: Era::Legacy, request_id: "r1".into() };
+        let said = |refusal: Refusal| refused(&refusal, "history", &asker);
+        let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();
+        assert_eq!((panicked.code, panicked.data), (-32603, Some(json!({"requestId": "r1"}))));
+        assert!(said(Refusal::Unauthenticated).unwrap_err().wants_credential());
+        for refusal in [Refusal::Rate { per_minute: 1, wait_s: 2 }, Refusal::Timeout { tool: "history", seconds: 3 }] {
+            let sentence = refusal.to_string();
+            let result: Value = serde_json::from_str(&said(refusal).unwrap()).unwrap();
+            assert_eq!(result, json!({"content": [{"type": "text", "text": sentence}], "isError": true}));
+        }
     }
 
     #[test]

@@ -135,3 +135,26 @@ impl Service<Request<Message>> for Endpoint {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_fault_of_ours_is_an_answer_to_its_request_with_the_id_of_the_log() {
+        for framing in [Framing::Json, Framing::EventStream] {
+            let response = failed(&Id::Text("a".into()), &Fault::internal("r1"), Era::Legacy, framing);
+            assert_eq!(response.status(), 200, "clients drop the session on an HTTP error");
+            let text = String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+            let json = text.strip_prefix("event: message\ndata: ").unwrap_or(&text);
+            let said: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                (&said["id"], &said["error"]["code"], &said["error"]["data"]),
+                (&json!("a"), &json!(-32603), &json!({"requestId": "r1"}))
+            );
+        }
+    }
+}
