@@ -137,7 +137,10 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether cases' texts, outputs and transcripts may be read.
+    /// Whether cases' texts, outputs and transcripts may be read: decision 35 lists what is text. An arm's factors are not in that list: model, task
+    /// and solver arguments say what was run and make two runs comparable, and without them a published result says nothing. They are the
+    /// operator's own words on the command line of an evaluation; the texts of the cases and of what the model wrote are not among them. Secrets
+    /// in them are redacted at import and on the way out, as everywhere.
     #[must_use]
     pub const fn text(&self) -> bool {
         self.text
