@@ -83,6 +83,13 @@ impl Project {
     }
 }
 
+/// CPU time that a process has used, in ticks of 10 ms: how a test sees from outside that it is at work.
+pub fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
 /// The binary under test, without the environment's own settings.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runlore"));

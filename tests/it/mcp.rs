@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::harness::{Project, command};
+use super::{
+    harness::{Project, command, ticks},
+    http::service::wait_for,
+};
 
 /// A server, spoken to in raw JSON lines.
 pub struct Server {
@@ -291,7 +294,9 @@ fn a_cancelled_call_ends_and_gives_back_what_it_held() {
     let (mut server, _) = Server::initialize(&project, "2025-11-25");
     server.call("runs_list", json!({}));
     project.never_name_arms();
+    let before = ticks(server.child.id());
     server.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "history", "arguments": {}}}));
+    wait_for("the call to be at work", || (ticks(server.child.id()) > before + 30).then_some(()));
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}));
     // It is answered by the one connection; the cancelled one is not answered at all.
     let answer = server.call("show", json!({"run": "nothing"}));

@@ -114,7 +114,7 @@ pub const MODULES: &[Module] = &[
     Module {
         path: "tools",
         may: &["domain", "stats", "auth", "store", "transcript", "clock", "telemetry", "telemetry::redaction"],
-        tests: &["store::model", "store::sqlite", "importers", "local"],
+        tests: &["store::model", "store::contract", "store::sqlite", "importers", "local"],
         reason: "what is answered, not how it came in (mcp, cli, HTTP) or where it lies (adapters)",
     },
     Module {

@@ -13,7 +13,7 @@ use super::{
     service::{Service, wait_for},
     wire::Request,
 };
-use crate::harness::Project;
+use crate::harness::{Project, ticks};
 
 /// It takes milliseconds; on a machine that is busy elsewhere every step waits its turn.
 const SOON: Duration = Duration::from_secs(5);
@@ -46,20 +46,13 @@ fn marks(service: &Service) -> f64 {
     service.metric(metrics::LIMITER_ENTRIES, &["running"])
 }
 
-/// Ticks of CPU time that the server has used: 10 ms each.
-fn ticks(service: &Service) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", service.id())).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
-}
-
 #[test]
 fn a_client_that_leaves_ends_its_call_in_the_store() {
     let service = endless(&[]);
-    let before = ticks(&service);
+    let before = ticks(service.id());
     let call = held::in_flight(&service, &history(&service));
     // Nothing else here takes this much: it is at work.
-    wait_for("the call to be at work", || (ticks(&service) > before + 30).then_some(()));
+    wait_for("the call to be at work", || (ticks(service.id()) > before + 30).then_some(()));
     assert_eq!(marks(&service), 1.0);
     let left = Instant::now();
     drop(call);
