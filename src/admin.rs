@@ -1,8 +1,11 @@
 //! The private listener (decision 87): `/livez`, `/readyz`, `/metrics`, and what hooks add.
 //!
 //! Promises: binds to loopback unless the operator says otherwise; answers only for its own names, so that a web page cannot read it through a
-//! visitor's browser; a client that says nothing, or takes its time, is cut off; at most [`CONNECTIONS_MAX`] at once.
+//! visitor's browser; a client that says nothing, or takes its time, is cut off, and at once where others want its place; at most
+//! [`CONNECTIONS_MAX`] at once.
 //! Does not: ask for a token, or run tools.
+
+mod places;
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -14,16 +17,15 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     task::JoinSet,
 };
+use tower::ServiceExt as _;
 
+use self::places::{Place, Places};
 use crate::{
     health::Health,
     telemetry::{hook::Hooks, metrics::Metrics},
@@ -79,16 +81,15 @@ pub async fn bind(address: SocketAddr, allow_remote: bool) -> Result<TcpListener
 /// When the listener does not know its own address.
 pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
     let router = router(admin, listener.local_addr()?);
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut places = Places::new(CONNECTIONS_MAX);
     let mut open = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => if let Ok(place) = room.clone().try_acquire_owned() {
-                    let answering = connection(stream, router.clone());
-                    open.spawn(async move { answering.await; drop(place); });
+                Ok((stream, _)) => if let Some(place) = places.take() {
+                    open.spawn(connection(stream, router.clone(), place));
                 },
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
@@ -101,14 +102,22 @@ pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Ou
 }
 
 /// axum's own server has no deadlines. One request each: there is nobody for whom a new connection is too much.
-async fn connection(stream: TcpStream, router: Router) {
+async fn connection(stream: TcpStream, router: Router, place: Place) {
+    let asking = place.clone();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        asking.ask();
+        router.clone().oneshot(request)
+    });
     let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_DEADLINE)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     // Whichever way it ends, the client has got what it will get.
-    let _ = tokio::time::timeout(CONNECTION_DEADLINE, serving).await;
+    tokio::select! {
+        _ = tokio::time::timeout(CONNECTION_DEADLINE, serving) => {}
+        () = place.left() => {}
+    }
 }
 
 fn router(admin: Admin, own: SocketAddr) -> Router {

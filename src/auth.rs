@@ -32,6 +32,8 @@ enum Scopes {
     AllReads,
     /// These, sorted.
     Named(Vec<String>),
+    /// None: there is no caller, only someone at the door.
+    Nobody,
 }
 
 /// All that decides what a caller may see: two callers with equal ones get equal answers (the answer cache's key, decision 82).
@@ -58,6 +60,19 @@ impl Caller {
     #[must_use]
     pub fn public() -> Self {
         Self::scoped("anonymous", Role::Viewer, &["eval:read", "runs:read", "resources:read", "project.evals.read"])
+    }
+
+    /// Whoever brings no credential to a server that asks for one: may ask what there is and how to speak to it, and nothing that is a
+    /// project's (decision 5).
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { principal: "anonymous".to_owned(), role: Role::Viewer, scopes: Scopes::Nobody }
+    }
+
+    /// Whether there is no caller: [`Caller::nobody`].
+    #[must_use]
+    pub const fn is_nobody(&self) -> bool {
+        matches!(self.scopes, Scopes::Nobody)
     }
 
     /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
@@ -92,6 +107,7 @@ impl Caller {
         match &self.scopes {
             Scopes::AllReads => name.ends_with(":read") || name == "project.evals.read",
             Scopes::Named(names) => names.iter().any(|held| held == name),
+            Scopes::Nobody => false,
         }
     }
 
@@ -121,7 +137,10 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether cases' texts, outputs and transcripts may be read.
+    /// Whether cases' texts, outputs and transcripts may be read: decision 35 lists what is text. An arm's factors are not in that list: model, task
+    /// and solver arguments say what was run and make two runs comparable, and without them a published result says nothing. They are the
+    /// operator's own words on the command line of an evaluation; the texts of the cases and of what the model wrote are not among them. Secrets
+    /// in them are redacted at import and on the way out, as everywhere.
     #[must_use]
     pub const fn text(&self) -> bool {
         self.text
@@ -138,5 +157,13 @@ mod tests {
         assert!(caller.holds("eval:read") && caller.holds("traces:read") && caller.holds("project.evals.read"));
         assert!(!caller.holds("eval:write") && !caller.holds("admin:workspace"));
         assert!(caller.local_scope().text());
+    }
+
+    #[test]
+    fn nobody_holds_nothing_and_sees_no_text() {
+        let nobody = Caller::nobody();
+        assert!(nobody.is_nobody() && !Caller::open().is_nobody() && !Caller::public().is_nobody());
+        assert!(!nobody.holds("eval:read") && !nobody.holds("") && !nobody.local_scope().text());
+        assert_ne!(nobody.visibility(), Caller::scoped("anonymous", Role::Viewer, &[]).visibility());
     }
 }

@@ -246,6 +246,13 @@ pub fn lacks(caller: &Caller, entry: &Entry) -> Option<String> {
     (!missing.is_empty()).then(|| format!("scope {}", missing.join(" and ")))
 }
 
+/// Whether `entry` stands in the list that `caller` gets: what it may call, and for nobody what there is to read once somebody has called
+/// (decision 46). Every tool of the registry reads; one that writes, or runs what an operator declared, is never released.
+#[must_use]
+pub fn listed(caller: &Caller, entry: &Entry) -> bool {
+    if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { lacks(caller, entry).is_none() }
+}
+
 const fn role_word(role: Role) -> &'static str {
     match role {
         Role::Viewer => "viewer",

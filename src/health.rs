@@ -1,18 +1,18 @@
-//! Whether the service can answer (decision 79): the one state behind the endpoints' health route and the private listener's `/readyz`.
+//! Whether the service can answer (decision 79): the one state behind the endpoints' health route (`gate::health` words it) and the private
+//! listener's `/readyz`.
 //!
 //! Promises: asked, it answers within 1 s; not ready while draining, or when the store does not answer in that time. A store that hangs holds
 //! one thread, however often health is asked for.
-//! Does not: know HTTP servers; a status is a number here.
+//! Does not: know HTTP, or what else a server says of itself.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
 };
 
-use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::store::Store;
@@ -24,34 +24,15 @@ const STORE_DEADLINE: Duration = Duration::from_secs(1);
 pub struct Health {
     store: Arc<dyn Store>,
     draining: AtomicBool,
-    tools: AtomicUsize,
-    public: bool,
     /// Held while the store is asked, by the thread that asks.
     asking: Arc<Mutex<()>>,
 }
 
-/// The answer of `GET <path>/health`, to be sent as JSON with `Cache-Control: no-store`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// 200 or 503.
-    pub status: u16,
-    /// JSON.
-    pub body: String,
-}
-
-#[derive(Serialize)]
-struct Body {
-    ok: bool,
-    version: &'static str,
-    tools: usize,
-    public: bool,
-}
-
 impl Health {
-    /// A service over `store` that offers `tools` tools to an anonymous or local caller.
+    /// A service over `store`.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, tools: usize, public: bool) -> Self {
-        Self { store, draining: false.into(), tools: tools.into(), public, asking: Arc::default() }
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, draining: false.into(), asking: Arc::default() }
     }
 
     /// From now on not ready, since it ends.
@@ -62,14 +43,6 @@ impl Health {
     /// Whether calls can be answered.
     pub async fn ready(&self) -> bool {
         !self.draining.load(Relaxed) && tokio::time::timeout(STORE_DEADLINE, self.ask()).await.unwrap_or(false)
-    }
-
-    /// The health of an endpoint.
-    pub async fn report(&self) -> Report {
-        let ok = self.ready().await;
-        let body = Body { ok, version: env!("CARGO_PKG_VERSION"), tools: self.tools.load(Relaxed), public: self.public };
-        let body = serde_json::to_string(&body).unwrap_or_else(|_| format!("{{\"ok\":{ok}}}"));
-        Report { status: if ok { 200 } else { 503 }, body }
     }
 
     async fn ask(&self) -> bool {
@@ -90,18 +63,16 @@ mod tests {
     use crate::store::model::Model;
 
     #[tokio::test]
-    async fn health_is_the_body_of_decision_79() {
-        let health = Health::new(Arc::new(Model::default()), 6, false);
-        let version = env!("CARGO_PKG_VERSION");
-        let body = |ok| format!(r#"{{"ok":{ok},"version":"{version}","tools":6,"public":false}}"#);
-        assert_eq!(health.report().await, Report { status: 200, body: body(true) });
+    async fn it_is_ready_until_it_drains() {
+        let health = Health::new(Arc::new(Model::default()));
+        assert!(health.ready().await);
         health.drain();
-        assert_eq!(health.report().await, Report { status: 503, body: body(false) });
+        assert!(!health.ready().await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_hangs_is_not_ready_after_a_second_and_holds_one_thread() {
-        let health = Health::new(Arc::new(Model::default()), 6, false);
+        let health = Health::new(Arc::new(Model::default()));
         // As a thread that hangs in the store holds it.
         let hanging = health.asking.clone().lock_owned().await;
         let began = tokio::time::Instant::now();

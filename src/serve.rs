@@ -30,7 +30,7 @@ use crate::{
         client::ClientRules,
         door::{self, Door},
         health::{Health as Said, Probe},
-        lacks,
+        listed,
         measure::MeasureLayer,
     },
     health::Health,
@@ -164,8 +164,9 @@ impl Service {
         let counters = Arc::new(Counters::default());
         watch_connections(&metrics, &counters).map_err(fault)?;
         let anonymous = settings.anonymous();
-        let tools = ENTRIES.iter().filter(|entry| lacks(&anonymous, entry).is_none()).count();
-        let health = Arc::new(Health::new(store, tools, settings.public));
+        let stranger = settings.stranger();
+        let tools = ENTRIES.iter().filter(|entry| listed(&stranger, entry)).count();
+        let health = Arc::new(Health::new(store));
         hooks.start();
         Ok(Self { gate, health, metrics, counters, hooks, anonymous, tools, read_only: session.read_only() })
     }
@@ -225,6 +226,7 @@ impl Service {
             requests_per_minute: settings.rates.request,
             limiter_keys_max: http.limiter_keys_max,
             token: settings.token.clone(),
+            discovery: settings.discovery,
             anonymous: self.anonymous.clone(),
             measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),
             body_bytes_max: http.body_bytes_max,
@@ -238,9 +240,9 @@ impl Service {
         let health = self.health.clone();
         Probe {
             known,
-            ask: Arc::new(move || {
+            ready: Arc::new(move || {
                 let health = health.clone();
-                Box::pin(async move { Said { ok: health.ready().await, ..known } })
+                Box::pin(async move { health.ready().await })
             }),
         }
     }

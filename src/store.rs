@@ -4,6 +4,7 @@
 //! sees one project and no other. Both adapters pass the one suite in `contract`.
 //! Does not: know SQL, paths of other projects, or MCP. Calls block: run them on the blocking pool.
 
+mod cancel;
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -13,9 +14,10 @@ pub(crate) mod model;
 pub mod query;
 pub mod sqlite;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
+    cancel::Cancel,
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     extras::{AttemptRest, RunExtras},
     query::{Object, Query, QueryFault, Rows},
@@ -56,6 +58,9 @@ pub enum Error {
     /// The file is no store, or is damaged.
     #[error("the store file is damaged or no runlore store; move it away to index anew")]
     Damaged,
+    /// Nobody waits for the answer any more ([`Store::heeding`]).
+    #[error("the call was given up before the store had answered")]
+    Cancelled,
     /// The importer gave up in the middle of a log; nothing of it was kept.
     #[error("{0}")]
     Import(String),
@@ -144,6 +149,8 @@ pub struct CellQuery {
     pub evaluation_contains: Option<String>,
     /// Of this evaluation, exactly.
     pub evaluation: Option<String>,
+    /// Only cells with these keys; none for all.
+    pub keys: Option<Vec<CellKey>>,
     /// Of evaluations or of cases.
     pub grain: Grain,
     /// Only cells with a failed or errored attempt.
@@ -345,6 +352,10 @@ pub struct Lines {
 
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
 pub trait Store: Send + Sync {
+    /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
+    /// go on: they are whole or not there. A store whose reads take microseconds need not look.
+    fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store>;
+
     /// A number that every change raises: what is cached under an older one is stale.
     ///
     /// # Errors
@@ -404,6 +415,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn cells(&self, query: &CellQuery) -> Result<Vec<Cell>>;
+
+    /// The keys of the cells that the query finds, each once, by evaluation, case, arm: what can be asked before all cells of many runs are read.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn keys(&self, query: &CellQuery) -> Result<Vec<CellKey>>;
 
     /// At most one point of each series, by evaluation, case, arm.
     ///

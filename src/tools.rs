@@ -128,6 +128,8 @@ pub trait Tool {
     const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"]];
     /// The least role.
     const ROLE: Role = Role::Viewer;
+    /// Whether it stands in the list of those who brought no credential (decision 46): what is still being tried does not.
+    const RELEASED: bool = false;
     /// What it costs.
     const WEIGHT: Weight = Weight::Light;
     /// The arguments that narrow an answer, named when one is too large.
@@ -188,6 +190,8 @@ pub struct Entry {
     pub scopes: &'static [&'static [&'static str]],
     /// [`Tool::ROLE`].
     pub role: Role,
+    /// [`Tool::RELEASED`].
+    pub released: bool,
     /// [`Tool::WEIGHT`].
     pub weight: Weight,
     /// [`Tool::CACHEABLE`].
@@ -217,6 +221,7 @@ impl Entry {
             toolsets: T::TOOLSETS,
             scopes: T::SCOPES,
             role: T::ROLE,
+            released: T::RELEASED,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
             input_schema: arguments::input_schema::<T::Input>,
@@ -239,6 +244,7 @@ pub static UNKNOWN: Entry = Entry {
     toolsets: &[],
     scopes: &[],
     role: Role::Viewer,
+    released: false,
     weight: Weight::Light,
     cacheable: false,
     input_schema: Map::new,

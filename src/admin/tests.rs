@@ -31,7 +31,7 @@ struct Running {
 async fn running() -> Running {
     let listener = bind("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let health = Arc::new(Health::new(Arc::new(Model::default()), 6, false));
+    let health = Arc::new(Health::new(Arc::new(Model::default())));
     let hooks = Hooks::new(vec![Arc::new(Extra)]);
     let admin =
         Admin { health: health.clone(), metrics: Arc::new(Metrics::new(["show"]).unwrap()), hooks, hosts: vec!["metrics.example".into()] };
@@ -111,10 +111,15 @@ async fn a_bind_that_others_can_reach_is_refused_unless_said() {
 async fn those_who_say_nothing_do_not_keep_others_out_and_the_end_is_the_end() {
     let running = running().await;
     let mut silent = Vec::new();
-    for _ in 0..CONNECTIONS_MAX - 1 {
+    for number in 0..3 * CONNECTIONS_MAX {
         silent.push(TcpStream::connect(running.address).await.unwrap());
+        if number % 2 == 0 {
+            silent.last_mut().unwrap().write_all(b"GET /livez HT").await.unwrap();
+        }
+        assert!(ask(&running, "/livez").await.starts_with("HTTP/1.1 200"), "behind {} who are silent", number + 1);
     }
-    assert!(ask(&running, "/livez").await.starts_with("HTTP/1.1 200"));
+    // The oldest had to leave, long before their deadline.
+    assert_eq!(silent[0].read(&mut [0]).await.unwrap_or(0), 0);
     drop(silent);
     running.end.send(()).unwrap();
     while !running.ended.load(SeqCst) {

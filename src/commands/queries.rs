@@ -17,7 +17,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{
     clock,
-    store::query::{Isolation, Job, QueryFault, Rows},
+    store::{
+        Cancel,
+        query::{Isolation, Job, QueryFault, Rows},
+    },
 };
 
 /// The verb under which this program is a worker.
@@ -30,6 +33,8 @@ const IDLE_MAX: usize = 2;
 const GRACE: Duration = Duration::from_millis(500);
 /// Bytes of one answer as JSON: what a worker is told to stop at, and room for names.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Between two looks at whether somebody still waits.
+const LOOK: Duration = Duration::from_millis(50);
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// The workers.
@@ -107,11 +112,11 @@ impl Workers {
 }
 
 impl Isolation for Workers {
-    fn run(&self, job: &Job) -> Result<Rows, QueryFault> {
+    fn run(&self, job: &Job, cancel: Option<&Cancel>) -> Result<Rows, QueryFault> {
         let (_seat, idle) = self.seat()?;
         let deadline = clock::monotonic() + Duration::from_millis(job.limits.deadline_ms) + GRACE;
         let mut worker = idle.map_or_else(|| self.start(), Ok)?;
-        let answer = worker.ask(job, deadline)?;
+        let answer = worker.ask(job, deadline, cancel)?;
         // A worker that hit a limit of memory may be left with little of it.
         if !matches!(answer, Err(QueryFault::Memory(_) | QueryFault::Store(_))) {
             self.keep(worker);
@@ -122,7 +127,7 @@ impl Isolation for Workers {
 
 impl Worker {
     /// One question; an outer error means that the worker is not to be used again.
-    fn ask(&mut self, job: &Job, deadline: Instant) -> Result<Result<Rows, QueryFault>, QueryFault> {
+    fn ask(&mut self, job: &Job, deadline: Instant, cancel: Option<&Cancel>) -> Result<Result<Rows, QueryFault>, QueryFault> {
         let mut line = serde_json::to_vec(job).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
         let stdin = self.child.stdin.as_mut().ok_or_else(|| failed("a query worker has no input".to_owned()))?;
@@ -130,21 +135,23 @@ impl Worker {
             .write_all(&line)
             .and_then(|()| stdin.flush())
             .map_err(|error| failed(format!("a query worker takes no question: {error}")))?;
-        let answer = self.line(job, deadline)?;
+        let answer = self.line(job, deadline, cancel)?;
         self.answers += 1;
         serde_json::from_slice(&answer).map_err(|error| failed(format!("a query worker's answer cannot be read: {error}")))
     }
 
     /// The next line of the worker's output.
-    fn line(&mut self, job: &Job, deadline: Instant) -> Result<Vec<u8>, QueryFault> {
+    fn line(&mut self, job: &Job, deadline: Instant, cancel: Option<&Cancel>) -> Result<Vec<u8>, QueryFault> {
         let stdout = self.child.stdout.as_mut().ok_or_else(|| failed("a query worker has no output".to_owned()))?;
         let (mut out, mut block) = (Vec::new(), vec![0; BLOCK_BYTES]);
         loop {
             let left = deadline.saturating_duration_since(clock::monotonic());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let timeout = PollTimeout::try_from(left.min(LOOK)).unwrap_or(PollTimeout::MAX);
             let mut wanted = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
             match poll(&mut wanted, timeout) {
-                Ok(0) => return Err(QueryFault::Late(job.limits.deadline_ms)),
+                Ok(0) if left.is_zero() => return Err(QueryFault::Late(job.limits.deadline_ms)),
+                Ok(0) if cancel.is_some_and(Cancel::raised) => return Err(QueryFault::Cancelled),
+                Ok(0) => continue,
                 Ok(_) => {}
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(error) => return Err(failed(format!("a query worker cannot be waited for: {error}"))),

@@ -342,6 +342,13 @@ sections! {
             "under the half minute at which supervisors kill";
     }
 
+    /// Who may ask `runlore serve` for what. (`runlore mcp --http` with a token asks it of every request.)
+    auth: Auth {
+        /// Whether those without the token may ask what there is: discovery, `initialize`, `ping`, the lists of tools, prompts and templates.
+        anonymous_discovery: bool = (true),
+            "clients look before they log in, and nothing of this is a project's; where even that is too much, false";
+    }
+
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
     admin: Admin {
         /// Where it listens.

@@ -1,9 +1,12 @@
 //! Who asks.
 //!
-//! Promises: with a token configured, one `Authorization: Bearer <token>` that is the token, or 401: none, two, another scheme and another
-//! token alike. A bad one is never taken for none. Reads that header only and takes it off: no later step, log or error can show it.
-//! Does not: look at the query, ever; ask anything of the health route; judge a header that no one asked for (a proxy in front may have its
-//! own) where no token is configured: there everyone is `anonymous` (decision 48).
+//! Promises: with a token configured, one `Authorization: Bearer <token>` that is the token, or 401: two, another scheme and another token
+//! alike. A bad one is never taken for none. None is 401 too, but where anonymous discovery is on (`runlore serve`, decision 5): there it is
+//! nobody's request and goes on, since only the decoded message says what is asked; `mcp::core` and the step `authorize` answer 401 to what
+//! needs a caller. Reads that header only and takes it off: no later step, log or error can show it.
+//! Does not: look at the query, ever; ask anything of the health route; judge a header where no token is configured. "When both are absent,
+//! requests need no token" (S-history), so there is no credential that could be good or bad, and nobody is downgraded: everyone is `anonymous`
+//! with the same rights (decision 48). A client that carries its token everywhere, or a proxy that adds its own, is not locked out by it.
 
 use http::{HeaderMap, Request, header};
 use tower::Layer;
@@ -19,20 +22,23 @@ use crate::auth::{Caller, token::StaticToken};
 #[derive(Debug, Clone)]
 pub struct AuthenticateLayer {
     token: Option<StaticToken>,
+    discovery: bool,
     anonymous: Caller,
 }
 
 impl AuthenticateLayer {
-    /// The step; without a token everyone is `anonymous`.
+    /// The step; without a token everyone is `anonymous`, with one who sends none is nobody where `discovery` is on.
     #[must_use]
-    pub const fn new(token: Option<StaticToken>, anonymous: Caller) -> Self {
-        Self { token, anonymous }
+    pub const fn new(token: Option<StaticToken>, discovery: bool, anonymous: Caller) -> Self {
+        Self { token, discovery, anonymous }
     }
 
     fn caller(&self, headers: &HeaderMap) -> Result<Caller, Barred> {
         let Some(token) = &self.token else { return Ok(self.anonymous.clone()) };
         let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-        let Some(line) = lines.next() else { return Err(Barred::Unauthenticated { sent: false }) };
+        let Some(line) = lines.next() else {
+            return if self.discovery { Ok(Caller::nobody()) } else { Err(Barred::Unauthenticated { sent: false }) };
+        };
         let one = lines.next().is_none();
         bearer(line.as_bytes()).filter(|_| one).and_then(|sent| token.caller(sent)).ok_or(Barred::Unauthenticated { sent: true })
     }
@@ -72,17 +78,32 @@ mod tests {
     use crate::auth::token::Sources;
 
     fn layer(token: Option<&str>) -> AuthenticateLayer {
-        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap(), Caller::open())
+        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap(), false, Caller::open())
     }
 
     fn asked(token: Option<&str>, uri: &str, lines: &[&str]) -> Result<Option<String>, Barred> {
+        Ok(asked_of(&layer(token), uri, lines)?.map(|caller| caller.principal().to_owned()))
+    }
+
+    fn asked_of(layer: &AuthenticateLayer, uri: &str, lines: &[&str]) -> Result<Option<Caller>, Barred> {
         let mut request = crate::gate::trial::request().uri(uri).body(()).unwrap();
         for line in lines {
             request.headers_mut().append(header::AUTHORIZATION, line.parse().unwrap());
         }
-        layer(token).check(&mut request)?;
+        layer.check(&mut request)?;
         assert!(!request.headers().contains_key(header::AUTHORIZATION), "no later step sees it");
-        Ok(Visit::of(&request).unwrap().caller.as_ref().map(|caller| caller.principal().to_owned()))
+        Ok(Visit::of(&request).unwrap().caller.clone())
+    }
+
+    #[test]
+    fn who_sends_none_is_nobody_where_discovery_is_on_and_a_bad_one_is_never_none() {
+        let open = AuthenticateLayer { discovery: true, ..layer(Some("s3cret")) };
+        let is = |lines: &[&str]| asked_of(&open, "/mcp", lines);
+        assert_eq!(is(&[]), Ok(Some(Caller::nobody())));
+        assert!(is(&["Bearer s3cret"]).unwrap().is_some_and(|caller| !caller.is_nobody()));
+        for bad in [&[""][..], &["Bearer"], &["Bearer other"], &["Basic x"], &["Bearer s3cret", "Bearer s3cret"]] {
+            assert_eq!(is(bad), Err(Barred::Unauthenticated { sent: true }), "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whether the caller may call this tool: role and scopes, from the entry's own row.
 //!
-//! Promises: the same rule that decides what `tools/list` shows.
+//! Promises: the same rule that decides what `tools/list` shows. Where there is no caller it is the credential that lacks, whatever the tool:
+//! one without a credential learns nothing of tools by calling them.
 //! Does not: say more than what is needed.
 
 use std::sync::Arc;
@@ -15,6 +16,9 @@ pub struct Authorize;
 
 impl Step for Authorize {
     async fn take<N: Next>(self: Arc<Self>, call: Call, mut next: N) -> Reply {
+        if call.caller.is_nobody() {
+            return Err(Refusal::Unauthenticated);
+        }
         match lacks(&call.caller, call.entry) {
             Some(needs) => Err(Refusal::Denied { tool: call.entry.name, needs }),
             None => next.call(call).await,

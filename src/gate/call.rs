@@ -91,6 +91,9 @@ pub enum Refusal {
     /// There is no such tool; who knows the name that was asked for says it.
     #[error("there is no such tool; tools/list names those there are")]
     Unknown,
+    /// There is no caller, and a call needs one.
+    #[error("a bearer token is needed in the Authorization header")]
+    Unauthenticated,
     /// The caller may not.
     #[error("{tool} needs {needs}")]
     Denied {
@@ -158,7 +161,7 @@ impl Refusal {
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Unknown => Outcome::Refused,
-            Self::Denied { .. } => Outcome::Denied,
+            Self::Unauthenticated | Self::Denied { .. } => Outcome::Denied,
             Self::Rate { .. } => Outcome::Rate,
             Self::CallerBusy { .. } | Self::Busy { .. } => Outcome::Busy,
             Self::Total { .. } => Outcome::Total,

@@ -1,7 +1,8 @@
 //! How long one call may run (`limits.call_timeout_s`, `--timeout`); waiting for a slot is not running (decision 81).
 //!
-//! Promises: the caller gets a sentence at the deadline, and what the call held is given back.
-//! Does not: stop what is on the blocking pool already; that ends by its own bounds, and its result is dropped.
+//! Promises: the caller gets a sentence at the deadline, and what the call held is given back: what follows is dropped, and the step `run` has
+//! the store end what it is reading for it.
+//! Does not: know what runs.
 
 use std::{sync::Arc, time::Duration};
 

@@ -70,7 +70,9 @@ pub struct Settings {
     pub limiter_keys_max: usize,
     /// The token, where one is asked for.
     pub token: Option<StaticToken>,
-    /// Who everyone is where none is.
+    /// Whether who sends none may ask what there is (`auth.anonymous_discovery`).
+    pub discovery: bool,
+    /// Who everyone is where no token is asked for.
     pub anonymous: Caller,
     /// What counts requests.
     pub measure: MeasureLayer,
@@ -138,8 +140,9 @@ impl Door {
             .layer(HttpDeadlineLayer::new(computed(set.body_within, set.slot_wait, set.call_timeout)))
             // Before a credential is looked at, so that guessing is counted.
             .layer(self.rate.clone())
-            // Before the body: nothing is read for someone who may not ask. Health needs no one.
-            .layer(AuthenticateLayer::new(set.token.clone(), set.anonymous.clone()))
+            // Before the body: nothing is read for someone who may not ask. Health needs no one. Who brings no credential and may ask what
+            // there is goes on as nobody: what needs a caller is known once the message is, and is refused there.
+            .layer(AuthenticateLayer::new(set.token.clone(), set.discovery, set.anonymous.clone()))
             // Ends the route that has no body.
             .layer(HealthLayer::new(set.probe.clone()))
             // Whole, in bounds, or not at all.
@@ -189,7 +192,7 @@ mod tests {
 
     fn settings() -> Settings {
         let known = Health { ok: true, version: "1", tools: 1, public: false, read_only: false };
-        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || Box::pin(std::future::ready(known)));
+        let ready: Arc<dyn Fn() -> BoxFuture<bool> + Send + Sync> = Arc::new(|| Box::pin(std::future::ready(true)));
         Settings {
             bind: None,
             port: 4986,
@@ -204,11 +207,12 @@ mod tests {
             requests_per_minute: 0,
             limiter_keys_max: 1000,
             token: StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap(),
+            discovery: false,
             anonymous: Caller::open(),
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),
             body_bytes_max: 200,
             body_within: Duration::from_millis(50),
-            probe: Probe { known, ask },
+            probe: Probe { known, ready },
         }
     }
 

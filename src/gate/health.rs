@@ -1,13 +1,12 @@
 //! `<endpoint>/health`: whether the server would answer (decision 79).
 //!
 //! Promises: stands behind Host, Origin and the request rate and before the token; 200 or 503; HEAD is GET without the body.
-//! Does not: look anything up itself: it asks the probe that it was given, for a second at most.
+//! Does not: look anything up itself: whether the server is ready it is told, within a second (`crate::health`).
 
 use std::{
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use axum::body::Body;
@@ -20,8 +19,6 @@ use super::{
     step::{Answered, Passage},
     visit::{Route, Visit},
 };
-
-const PROBE_FOR_MAX: Duration = Duration::from_secs(1);
 
 /// How the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,18 +36,18 @@ pub struct Health {
     pub read_only: bool,
 }
 
-/// Finds out how the server is. `known` is what can be said without asking the store.
+/// Finds out how the server is.
 #[derive(Clone)]
 pub struct Probe {
-    /// What never changes, for an answer when the store gives none in time.
+    /// What never changes.
     pub known: Health,
-    /// Asks.
-    pub ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync>,
+    /// Whether it is ready; answers in bounded time.
+    pub ready: Arc<dyn Fn() -> BoxFuture<bool> + Send + Sync>,
 }
 
 impl Probe {
     async fn health(&self) -> Health {
-        tokio::time::timeout(PROBE_FOR_MAX, (self.ask)()).await.unwrap_or(Health { ok: false, ..self.known })
+        Health { ok: (self.ready)().await, ..self.known }
     }
 }
 
@@ -119,28 +116,24 @@ mod tests {
     use super::*;
     use crate::gate::trial::{request, text, through};
 
-    async fn asked(method: &str, ok: Option<bool>) -> Response<Body> {
+    async fn asked(method: &str, ok: bool) -> Response<Body> {
         let known = Health { ok: true, version: "1.2.3", tools: 7, public: false, read_only: false };
-        let ask: Arc<dyn Fn() -> BoxFuture<Health> + Send + Sync> = Arc::new(move || match ok {
-            Some(ok) => Box::pin(std::future::ready(Health { ok, ..known })),
-            None => Box::pin(std::future::pending()),
-        });
+        let ready: Arc<dyn Fn() -> BoxFuture<bool> + Send + Sync> = Arc::new(move || Box::pin(std::future::ready(ok)));
         let mut request = request().method(method).body(Body::empty()).unwrap();
         request.extensions_mut().get_mut::<Visit>().unwrap().route = Some(Route::Health);
-        through(&HealthLayer::new(Probe { known, ask }), request).await
+        through(&HealthLayer::new(Probe { known, ready }), request).await
     }
 
     #[tokio::test]
     async fn health_is_200_or_503_and_head_has_no_body() {
-        let good = asked("GET", Some(true)).await;
+        let good = asked("GET", true).await;
         assert_eq!(good.status(), 200);
         assert_eq!(text(good).await, r#"{"ok":true,"version":"1.2.3","tools":7,"public":false}"#);
-        let head = asked("HEAD", Some(true)).await;
+        let head = asked("HEAD", true).await;
         assert_eq!((head.status().as_u16(), &head.headers()["content-length"]), (200, &"54".parse().unwrap()));
         assert_eq!(text(head).await, "");
-        assert_eq!(asked("GET", Some(false)).await.status(), 503);
-        let silent = asked("GET", None).await;
-        assert_eq!(silent.status(), 503, "a store that does not answer is not waited for");
-        assert!(text(silent).await.starts_with(r#"{"ok":false,"#));
+        let bad = asked("GET", false).await;
+        assert_eq!(bad.status(), 503);
+        assert!(text(bad).await.starts_with(r#"{"ok":false,"#));
     }
 }

@@ -45,6 +45,12 @@ pub const OLDEST_LEGACY: &str = "2025-03-26";
 /// The versions that are spoken, newest first.
 pub const VERSIONS: [&str; 4] = [MODERN, NEWEST_LEGACY, "2025-06-18", OLDEST_LEGACY];
 
+/// What an `initialize` that asks for `asked` gets: that version where it has the handshake, else the newest that has (decision 85).
+#[must_use]
+pub fn negotiated(asked: Option<&str>) -> &'static str {
+    VERSIONS.into_iter().find(|version| *version != MODERN && Some(*version) == asked).unwrap_or(NEWEST_LEGACY)
+}
+
 /// One message from a client.
 #[derive(Debug, Clone)]
 pub struct Message {
@@ -60,4 +66,17 @@ pub struct Message {
     pub version: &'static str,
     /// Whether it is a response to a request of ours (answered with 202 and dropped: we never ask).
     pub response: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_version_is_kept_and_an_unknown_one_becomes_the_latest_with_a_handshake() {
+        let given = |asked: &[&'static str]| asked.iter().map(|asked| negotiated(Some(asked))).collect::<Vec<_>>();
+        assert_eq!(given(&["2025-03-26", "2025-06-18", "2025-11-25"]), ["2025-03-26", "2025-06-18", "2025-11-25"]);
+        assert_eq!(given(&["2026-07-28", "2024-11-05", "x", ""]), [NEWEST_LEGACY; 4]);
+        assert_eq!(negotiated(None), NEWEST_LEGACY);
+    }
 }

@@ -29,6 +29,10 @@ pub static HEAVY: Entry = entry("heavy", Weight::Heavy);
 pub static FLEETING: Entry = Entry { cacheable: false, ..entry("fleeting", Weight::Light) };
 /// A heavy tool for which nobody has the scope.
 pub static CLOSED: Entry = Entry { scopes: &[&["nobody:has"]], ..entry("closed", Weight::Heavy) };
+/// A light tool that is released.
+pub static RELEASED: Entry = Entry { released: true, ..entry("released", Weight::Light) };
+/// One that is released and for members.
+pub static MEMBERS: Entry = Entry { released: true, role: Role::Member, ..entry("members", Weight::Light) };
 /// A heavy tool that panics.
 pub static PANICS: Entry = Entry { run: |_, _| panic!("on purpose"), ..entry("panics", Weight::Heavy) };
 
@@ -42,6 +46,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         toolsets: &[],
         scopes: &[],
         role: Role::Viewer,
+        released: false,
         weight,
         cacheable: true,
         input_schema: Map::new,

@@ -72,10 +72,6 @@ pub enum Barred {
     Internal,
 }
 
-/// Left in the extensions of a refusing answer, for the metrics and logs around the door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused(pub &'static str);
-
 impl Barred {
     /// The word of the step that refused, for metrics, logs and `data.reason`.
     #[must_use]
@@ -150,12 +146,18 @@ impl Barred {
         }
     }
 
-    /// The HTTP answer.
+    /// The HTTP answer to a request that was not decoded, or that says itself which one it answers.
     #[must_use]
     pub fn response(&self, request_id: &str) -> Response<Body> {
-        let mut response = Response::new(Body::from(self.body(request_id)));
+        let id = if let Self::Malformed { id, .. } = self { id.as_ref() } else { None };
+        self.response_to(id, request_id)
+    }
+
+    /// The HTTP answer to the request with this JSON-RPC id.
+    #[must_use]
+    pub fn response_to(&self, id: Option<&Id>, request_id: &str) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.body(id, request_id)));
         *response.status_mut() = self.status();
-        response.extensions_mut().insert(Refused(self.reason()));
         response.extensions_mut().insert(RefusedBy(self.reason()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -179,11 +181,11 @@ impl Barred {
         response
     }
 
-    fn body(&self, request_id: &str) -> String {
-        let (code, data, id) = match self {
-            Self::Malformed { code, data, id, .. } => (*code, data.clone(), id.clone()),
-            Self::Internal => (-32603, None, None),
-            _ => (-32000, None, None),
+    fn body(&self, id: Option<&Id>, request_id: &str) -> String {
+        let (code, data) = match self {
+            Self::Malformed { code, data, .. } => (*code, data.clone()),
+            Self::Internal => (-32603, None),
+            _ => (-32000, None),
         };
         let mut data = data.unwrap_or_else(|| json!({"reason": self.reason()}));
         if let Some(map) = data.as_object_mut() {
@@ -220,7 +222,7 @@ mod tests {
         let barred = Barred::Rate { retry_after_s: 7 };
         let response = barred.response("abc");
         assert_eq!((response.status(), response.headers()["retry-after"].as_bytes()), (StatusCode::TOO_MANY_REQUESTS, &b"7"[..]));
-        let body: serde_json::Value = serde_json::from_str(&barred.body("abc")).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&barred.body(None, "abc")).unwrap();
         assert_eq!(body["error"]["data"], json!({"reason": "rate", "requestId": "abc", "retryAfterSeconds": 7}));
         assert!(body["error"]["message"].as_str().unwrap().contains("7 seconds"));
     }
@@ -229,7 +231,8 @@ mod tests {
     fn a_fault_of_the_message_keeps_its_id_and_code() {
         let barred =
             Barred::Malformed { code: -32600, message: "batches are not taken".into(), data: None, id: Some(Id::Text("x".into())) };
-        let body: serde_json::Value = serde_json::from_str(&barred.body("r")).unwrap();
+        let id = Id::Text("x".into());
+        let body: serde_json::Value = serde_json::from_str(&barred.body(Some(&id), "r")).unwrap();
         assert_eq!((&body["id"], &body["error"]["code"], barred.status()), (&json!("x"), &json!(-32600), StatusCode::BAD_REQUEST));
     }
 }

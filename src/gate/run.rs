@@ -1,8 +1,9 @@
 //! The end of the list: the tool itself, on the blocking pool.
 //!
 //! Promises: a panic is a refusal with the request id, never a hung request; at most `mcp.handlers` tools are on the pool (decision 25), those
-//! that were given up and have not ended included.
-//! Does not: run on the async threads.
+//! that were given up and have not ended included. A call whose client leaves, or whose deadline passes, ends in the store too: its connection,
+//! its thread and its caller's mark are free within milliseconds (decision 19).
+//! Does not: run on the async threads. Does not interrupt what a tool computes between two reads; the next read ends it.
 
 use std::{
     sync::Arc,
@@ -15,6 +16,7 @@ use tower::Service;
 use super::{BoxFuture, Call, Refusal, Reply, Served, Settings, fresh::AbortOnDrop};
 use crate::{
     clock,
+    store::Cancel,
     tools::{Answer, Ctx, ToolError},
 };
 
@@ -56,12 +58,14 @@ async fn run(parts: Arc<Parts>, call: Call) -> Reply {
     let (request_id, tool) = (call.request_id.clone(), call.entry.name);
     // Inside the deadline, so a wait has one; never closed, so an error cannot come.
     let handler = parts.handlers.clone().acquire_owned().await.map_err(|error| ToolError::Internal(error.to_string()))?;
+    let given_up = GivenUp(Cancel::default());
+    let cancel = given_up.0.clone();
     let ended = tokio::task::spawn_blocking(move || {
         // The thread holds it, not the call: a call that is given up does not free the thread.
         let _handler = handler;
-        answer(&parts.settings, call)
+        answer(&parts.settings, call, &cancel)
     });
-    let _given_up = AbortOnDrop(ended.abort_handle());
+    let _unbegun = AbortOnDrop(ended.abort_handle());
     match ended.await {
         Ok(answer) => Ok(Served { answer: Arc::new(answer?), cached: false }),
         Err(panic) => {
@@ -71,10 +75,20 @@ async fn run(parts: Arc<Parts>, call: Call) -> Reply {
     }
 }
 
-/// The call's mark of its caller goes with it: who leaves while it is computed has it running all the same.
-fn answer(settings: &Settings, call: Call) -> Result<Answer, ToolError> {
+/// Tells the store that nobody waits, when the call's future is dropped.
+struct GivenUp(Cancel);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+/// The call's mark of its caller goes with it: who leaves while it is computed has it running until the thread has noticed.
+fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, ToolError> {
     let _mark = call.mark;
     let Settings { store, limits, style, .. } = settings;
-    let ctx = Ctx { store: store.clone(), caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
+    let store = store.clone().heeding(cancel);
+    let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
     (call.entry.run)(&ctx, call.arguments)
 }

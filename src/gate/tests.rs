@@ -1,6 +1,7 @@
 //! The call list as a whole: its order, its limits, what it tells.
 //!
-//! Promises: each neighbouring pair of refusing steps is broken at once, and the first one answers.
+//! Promises: each neighbouring pair of refusing steps is broken at once, and the first one answers; `door::tests` does the same for the door,
+//! and `tests/it/http/order.rs` for both over sockets.
 //! Does not: wait for real time.
 
 use std::{
@@ -17,7 +18,7 @@ use tower::service_fn;
 
 use super::{
     next::Step,
-    probe::{CLOSED, HEAVY, LIGHT, PANICS, call, counting, from, never, reply, with},
+    probe::{CLOSED, HEAVY, LIGHT, MEMBERS, PANICS, RELEASED, call, counting, from, never, reply, with},
     *,
 };
 use crate::{
@@ -56,6 +57,11 @@ struct House {
 }
 
 fn house(bounds: Bounds) -> House {
+    house_that(bounds, || Box::pin(std::future::ready(None)))
+}
+
+/// With another look at the files.
+fn house_that(bounds: Bounds, look: fn() -> BoxFuture<Option<String>>) -> House {
     let (store, seen, looks) = (Arc::new(Model::default()), Arc::new(Recorder::default()), Arc::new(AtomicUsize::new(0)));
     let counted = looks.clone();
     let settings = Settings {
@@ -63,7 +69,7 @@ fn house(bounds: Bounds) -> House {
         store: store.clone(),
         refresh: Arc::new(move || {
             counted.fetch_add(1, SeqCst);
-            Box::pin(std::future::ready(None))
+            look()
         }),
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: Limits::default(),
@@ -95,6 +101,27 @@ async fn rate_before_authorize() {
 }
 
 #[tokio::test]
+async fn rate_before_the_want_of_a_credential_before_arguments() {
+    let house = house(one_a_minute());
+    let nobody = |entry| Call { caller: Caller::nobody(), ..call(entry) };
+    for _ in 0..2 {
+        let refusal = house.gate.call(wrong(nobody(&CLOSED))).await.unwrap_err();
+        match house.seen.last() {
+            Outcome::Denied => assert!(matches!(refusal, Refusal::Unauthenticated), "{refusal}"),
+            other => assert_eq!(other, Outcome::Rate, "{refusal}"),
+        }
+    }
+    assert_eq!((house.seen.last(), house.looks.load(SeqCst)), (Outcome::Rate, 0), "nobody has the files looked at");
+}
+
+#[test]
+fn nobodys_list_has_what_is_released_and_anybodys_to_read() {
+    assert!(listed(&Caller::nobody(), &RELEASED) && !listed(&Caller::nobody(), &LIGHT) && !listed(&Caller::nobody(), &MEMBERS));
+    assert!(listed(&Caller::open(), &LIGHT) && !listed(&Caller::open(), &CLOSED), "who calls sees what it may call");
+    assert!(tools::ENTRIES.iter().all(|entry| entry.released), "every tool of the documents is released");
+}
+
+#[tokio::test]
 async fn authorize_before_arguments() {
     let house = house(Bounds::default());
     assert!(matches!(house.gate.call(wrong(call(&CLOSED))).await, Err(Refusal::Denied { .. })));
@@ -119,6 +146,22 @@ async fn fresh_before_cache() {
     assert!(house.store.apply(Change::Skipped { file, broken: true, reason: "x".into() }).unwrap().changed);
     house.gate.call(call(&LIGHT)).await.unwrap();
     assert_eq!(house.seen.last(), Outcome::Ok, "a write is a miss");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_does_not_end_before_the_cache_and_all_that_runs() {
+    let house = house_that(Bounds { rate_total: 1, concurrent: 0, ..Bounds::default() }, || Box::pin(std::future::pending()));
+    let refusal = house.gate.call(call(&HEAVY)).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Timeout { tool: "heavy", seconds: 10 }), "{refusal}");
+    assert_eq!((house.seen.last(), house.gate.watched.cache.misses()), (Outcome::Timeout, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_before_a_place_on_the_pool() {
+    let house = house(Bounds { handlers: 0, ..Bounds::default() });
+    let refusal = house.gate.call(call(&LIGHT)).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Timeout { tool: "light", seconds: 10 }), "{refusal}");
+    assert_eq!((house.seen.last(), house.gate.watched.slots.callers()), (Outcome::Timeout, 0));
 }
 
 #[tokio::test]

@@ -20,11 +20,15 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::{Call, Gate, Refusal, lacks, message::Era, visit::Client},
+    gate::{Call, Gate, Refusal, listed, message::Era, visit::Client},
     tools::{self, Answer, ENTRIES, Entry},
 };
 
 const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
+
+/// What needs no caller (decision 5): it says how to speak to us and what there is, and nothing of a project. Notifications need none either;
+/// they are taken before anything is asked here.
+const OPEN: [&str; 6] = ["server/discover", "initialize", "ping", "tools/list", "prompts/list", "resources/templates/list"];
 
 /// Who asks, and by which rules.
 #[derive(Debug, Clone)]
@@ -68,8 +72,11 @@ impl Core {
     /// # Errors
     /// [`Fault`].
     pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let open = !asker.caller.is_nobody() || OPEN.contains(&method);
         match (method, asker.era) {
-            ("tools/call", _) => self.call(params, asker).await,
+            // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
+            ("tools/call", _) => self.call(params, asker).await.map_err(|fault| if open { fault } else { Fault::credential() }),
+            _ if !open => Err(Fault::credential()),
             ("tools/list", era) => one_page(&params).map(|()| self.tools(era, &asker.caller)),
             ("server/discover", Era::Modern) => Ok(discovered(self.hints)),
             ("initialize", Era::Legacy) => initialized(&params),
@@ -114,20 +121,15 @@ impl Core {
         let entry = tools::find(name).unwrap_or(&tools::UNKNOWN);
         match self.ask(entry, arguments, asker).await {
             Ok(answer) => Ok(results::answered(&answer, asker.era)),
-            Err(Refusal::Unknown) => Err(Fault::tool(name)),
-            Err(Refusal::Panicked(_)) => Err(Fault::internal(&asker.request_id)),
-            Err(refusal) => Ok(results::refused(&refusal.to_string(), asker.era)),
+            Err(refusal) => refused(&refusal, name, asker),
         }
     }
 
-    /// `tools/list` of this caller: what it may call, in registry order.
+    /// `tools/list` of this caller, in registry order.
     fn tools(&self, era: Era, caller: &Caller) -> Arc<str> {
-        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| lacks(caller, entry).is_none()).collect();
-        let class = ENTRIES
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| lacks(caller, entry).is_none())
-            .fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| listed(caller, entry)).collect();
+        let class =
+            ENTRIES.iter().enumerate().filter(|(_, entry)| listed(caller, entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
             let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
@@ -187,8 +189,18 @@ fn discovered(hints: Hints) -> Arc<str> {
 
 fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
     let asked = text_of(params, "protocolVersion")?;
-    let result = json!({"protocolVersion": versions::negotiated(asked), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
+    let result = json!({"protocolVersion": versions::negotiated(Some(asked)), "capabilities": capabilities(), "serverInfo": identity(), "instructions": INSTRUCTIONS});
     Ok(result.to_string().into())
+}
+
+/// A refused call is a result that says so; only what is no call of a tool that is there, and a fault of ours, is an error.
+fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fault> {
+    match refusal {
+        Refusal::Unauthenticated => Err(Fault::credential()),
+        Refusal::Unknown => Err(Fault::tool(name)),
+        Refusal::Panicked(_) => Err(Fault::internal(&asker.request_id)),
+        _ => Ok(results::refused(&refusal.to_string(), asker.era)),
+    }
 }
 
 /// A tool as `tools/list` has it.
@@ -218,5 +230,19 @@ mod tests {
     fn the_list_fits_an_agents_budget() {
         let bytes: usize = ENTRIES.iter().map(described).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
+    }
+
+    #[test]
+    fn a_panic_is_an_error_with_the_request_id_and_a_refused_call_is_a_result() {
+        let asker = Asker { caller: Caller::open(), client: None, era: Era::Legacy, request_id: "r1".into() };
+        let said = |refusal: Refusal| refused(&refusal, "history", &asker);
+        let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();
+        assert_eq!((panicked.code, panicked.data), (-32603, Some(json!({"requestId": "r1"}))));
+        assert!(said(Refusal::Unauthenticated).unwrap_err().wants_credential());
+        for refusal in [Refusal::Rate { per_minute: 1, wait_s: 2 }, Refusal::Timeout { tool: "history", seconds: 3 }] {
+            let sentence = refusal.to_string();
+            let result: Value = serde_json::from_str(&said(refusal).unwrap()).unwrap();
+            assert_eq!(result, json!({"content": [{"type": "text", "text": sentence}], "isError": true}));
+        }
     }
 }

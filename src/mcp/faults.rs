@@ -10,6 +10,9 @@ use crate::{
     gate::{Refusal, message::Era},
 };
 
+/// What the gate refuses, in JSON-RPC (decision 52).
+const REFUSED: i64 = -32000;
+
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
@@ -44,6 +47,18 @@ impl Fault {
         Self::new(-32602, message)
     }
 
+    /// The method needs a caller, and there is none. Over HTTP it is a 401, so its sentence and reason stand there.
+    #[must_use]
+    pub fn credential() -> Self {
+        Self::new(REFUSED, "a credential is needed")
+    }
+
+    /// Whether a credential is what was missing.
+    #[must_use]
+    pub const fn wants_credential(&self) -> bool {
+        self.code == REFUSED && self.data.is_none()
+    }
+
     /// There is no such tool.
     #[must_use]
     pub fn tool(name: &str) -> Self {
@@ -69,6 +84,7 @@ impl Fault {
         let (reason, wait_s) = match refusal {
             Refusal::Panicked(_) => return Self::internal(request_id),
             Refusal::Tool(error) if error.internal() => return Self::internal(request_id),
+            Refusal::Unauthenticated => return Self::credential(),
             Refusal::Denied { .. } => ("insufficient_scope", None),
             Refusal::Rate { wait_s, .. } => ("rate", Some(*wait_s)),
             Refusal::Total { wait_s, .. } => ("overloaded", Some(*wait_s)),
@@ -82,7 +98,7 @@ impl Fault {
         if let (Some(wait), Some(map)) = (wait_s, data.as_object_mut()) {
             map.insert("retryAfterSeconds".to_owned(), wait.into());
         }
-        Self { data: Some(data), ..Self::new(-32000, refusal.to_string()) }
+        Self { data: Some(data), ..Self::new(REFUSED, refusal.to_string()) }
     }
 
     /// A fault of ours.

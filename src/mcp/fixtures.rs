@@ -68,7 +68,7 @@ fn initialized(params: &Params) -> Option<Reply> {
     map.insert("logging".to_owned(), json!({}));
     map.insert("resources".to_owned(), json!({"subscribe": true}));
     Some(Reply::of(json!({
-        "protocolVersion": super::versions::negotiated(asked), "capabilities": capabilities, "serverInfo": core::identity(),
+        "protocolVersion": super::versions::negotiated(Some(asked)), "capabilities": capabilities, "serverInfo": core::identity(),
         "instructions": core::instructions(),
     })))
 }

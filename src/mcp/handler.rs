@@ -1,6 +1,6 @@
 //! rmcp's face of the methods, for stdio.
 //!
-//! Promises: every answer is the one that HTTP gives ([`Core`]); both eras, no session.
+//! Promises: every answer is the one that HTTP gives ([`Core`]); both eras, no session; a request that its client cancels ends.
 //! Does not: call the client back.
 
 use std::{borrow::Cow, sync::Arc};
@@ -54,7 +54,11 @@ impl Handler {
             _ => Map::new(),
         };
         let asker = Asker { caller: self.caller.clone(), client: None, era: era(context), request_id: Arc::from(clock::request_id()) };
-        let answer = self.core.answer(method, params, &asker).await.map_err(error)?;
+        // rmcp sends nothing for a cancelled request, whatever is answered; what the call holds is free when its future is dropped.
+        let Some(answer) = context.ct.run_until_cancelled(self.core.answer(method, params, &asker)).await else {
+            return Err(error(Fault::internal(&asker.request_id)));
+        };
+        let answer = answer.map_err(error)?;
         serde_json::from_str(&answer).map_err(|_| error(Fault::internal(&asker.request_id)))
     }
 }

@@ -59,11 +59,16 @@ impl Endpoint {
         };
         let Some(caller) = visit.caller else { return refusal::Barred::Unauthenticated { sent: false }.response(&visit.request_id) };
         #[cfg(feature = "fixtures")]
-        if let Some(reply) = super::fixtures::answer(&message.method, &message.params, message.era) {
+        if !caller.is_nobody()
+            && let Some(reply) = super::fixtures::answer(&message.method, &message.params, message.era)
+        {
             return fixture(&id, reply, message.era, framing);
         }
         let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id };
         match self.core.answer(&message.method, message.params, &asker).await {
+            Err(fault) if fault.wants_credential() => {
+                refusal::Barred::Unauthenticated { sent: false }.response_to(Some(&id), &asker.request_id)
+            }
             Ok(result) => framed(StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.json()), framing),
             Err(fault) => failed(&id, &fault, message.era, framing),
         }
@@ -130,5 +135,28 @@ impl Service<Request<Message>> for Endpoint {
                 None => refusal::Barred::Internal.response(""),
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_fault_of_ours_is_an_answer_to_its_request_with_the_id_of_the_log() {
+        for framing in [Framing::Json, Framing::EventStream] {
+            let response = failed(&Id::Text("a".into()), &Fault::internal("r1"), Era::Legacy, framing);
+            assert_eq!(response.status(), 200, "clients drop the session on an HTTP error");
+            let text = String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+            let json = text.strip_prefix("event: message\ndata: ").unwrap_or(&text);
+            let said: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                (&said["id"], &said["error"]["code"], &said["error"]["data"]),
+                (&json!("a"), &json!(-32603), &json!({"requestId": "r1"}))
+            );
+        }
     }
 }

@@ -43,6 +43,8 @@ pub struct Settings {
     pub client_header: Option<String>,
     /// The bearer token, if one is asked for.
     pub token: Option<StaticToken>,
+    /// Whether those without the token may ask what there is (decision 5).
+    pub discovery: bool,
     /// Whether anybody may read.
     pub public: bool,
     /// Limits a minute; 0 is off.
@@ -105,6 +107,7 @@ impl Settings {
         let endpoints = if flags.path.is_empty() { config.http.endpoints.clone() } else { flags.path.clone() };
         let mut settings = Self::resolve(flags, config, endpoints)?;
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
+        settings.discovery = config.auth.anonymous_discovery;
         Ok(settings)
     }
 
@@ -127,6 +130,8 @@ impl Settings {
             named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)))?,
             client_header: Some(header.clone()).filter(|name| !name.is_empty()),
             token: token(flags)?,
+            // `mcp --http --token` asks the token of every request, as S-history does.
+            discovery: false,
             rates: Rates {
                 caller: flags.rate.unwrap_or_else(|| said(http.rate_per_min, Http::default().rate_per_min, usual.rates.caller)),
                 total: flags
@@ -175,6 +180,12 @@ impl Settings {
     #[must_use]
     pub fn anonymous(&self) -> Caller {
         if self.public { Caller::public() } else { Caller::open() }
+    }
+
+    /// Who brings no credential: whose tools health counts (decision 79).
+    #[must_use]
+    pub fn stranger(&self) -> Caller {
+        if self.token.is_some() && self.discovery { Caller::nobody() } else { self.anonymous() }
     }
 
     /// How the endpoint at `path` frames answers to clients of the older era.

@@ -34,7 +34,7 @@ macro_rules! contract {
             the_better_copy_counts copies_are_forgotten_with_their_winner a_retry_joins_its_run_and_replaces_attempts
             a_pinned_log_does_not_move an_error_in_the_middle_keeps_nothing vanished_files_leave skipped_files_are_remembered
             planned_attempts_without_a_record_are_missing declared_thresholds_judge_anew declared_arms_rename_and_merge
-            runs_are_filtered_and_paged references_select_runs cells_are_read_in_order points_pick_the_right_cell streaks_tell_the_story
+            runs_are_filtered_and_paged references_select_runs cells_are_read_in_order keys_are_those_of_the_cells points_pick_the_right_cell streaks_tell_the_story
             attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
             names_are_looked_up transcripts_are_read_whole
             a_retry_replaces_whatever_its_arm_is_called
@@ -524,7 +524,35 @@ pub(crate) fn cells_are_read_in_order(store: &dyn Store) {
     assert_eq!(read(CellQuery { evaluation: Some("e".into()), ..query.clone() }), "e/-@a:Ra e/-@m:Ra");
     assert_eq!(read(CellQuery { evaluation: Some("E".into()), ..query.clone() }), "");
     assert_eq!(read(CellQuery { failing: true, ..query.clone() }), "e/-@m:Ra");
-    assert_eq!(read(CellQuery { failing: true, grain: Grain::Case, ..query }), "e/é@m:Ra");
+    assert_eq!(read(CellQuery { failing: true, grain: Grain::Case, ..query.clone() }), "e/é@m:Ra");
+    let key = |evaluation: &str, case: Option<&str>, arm: &str| CellKey {
+        evaluation: evaluation.into(),
+        case: case.map(str::to_owned),
+        arm: arm.into(),
+    };
+    let some =
+        vec![key("z", Some("1"), "m"), key("e", Some("b"), "m"), key("e", None, "a"), key("e", Some("none"), "m"), key("", None, "")];
+    let of_some = |grain| CellQuery { keys: Some(some.clone()), grain, ..query.clone() };
+    assert_eq!((read(of_some(Grain::Case)), read(of_some(Grain::Evaluation))), ("e/b@m:Ra z/1@m:Ra".into(), "e/-@a:Ra".into()));
+    assert_eq!(read(CellQuery { evaluation: Some("z".into()), ..of_some(Grain::Case) }), "z/1@m:Ra");
+    assert_eq!(read(CellQuery { evaluation_contains: Some("E".into()), ..of_some(Grain::Case) }), "e/b@m:Ra");
+    assert_eq!(read(CellQuery { keys: Some(Vec::new()), ..query.clone() }), "");
+}
+
+pub(crate) fn keys_are_those_of_the_cells(store: &dyn Store) {
+    for (id, at) in [("a", 1), ("b", 2)] {
+        log(id, at).with([attempt("é", Fail), attempt("b", Pass), Attempt { arm: id.into(), ..attempt("b", Pass) }]).put(store).unwrap();
+    }
+    for grain in [Grain::Evaluation, Grain::Case] {
+        for failing in [false, true] {
+            let query = CellQuery { runs: vec!["Rb".into(), "Ra".into(), "none".into()], grain, failing, ..CellQuery::default() };
+            let mut keys: Vec<CellKey> = store.cells(&query).unwrap().into_iter().map(|cell| cell.key).collect();
+            keys.dedup();
+            assert_eq!(store.keys(&query).unwrap(), keys, "{grain:?} {failing}");
+            assert_eq!(keys.len(), if failing { 1 } else { 3 + usize::from(grain == Grain::Case) });
+        }
+    }
+    assert_eq!(store.keys(&CellQuery::default()).unwrap(), []);
 }
 
 /// Runs R1.. at the seconds 1.., of one case with these outcomes.

@@ -5,8 +5,13 @@
 
 mod world;
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
 
 use super::*;
 use crate::domain::{attempt::Attempt, extras::Extras, log::LogHeader};
@@ -18,7 +23,7 @@ use world::{KeptAttempt, World};
 
 /// A store in memory.
 #[derive(Default)]
-pub(crate) struct Model(Mutex<State>);
+pub(crate) struct Model(Mutex<State>, AtomicUsize);
 
 #[derive(Default)]
 struct State {
@@ -233,6 +238,33 @@ impl Model {
     fn world(&self) -> World {
         self.state().world()
     }
+
+    fn found(&self, query: &CellQuery) -> Vec<Cell> {
+        let world = self.world();
+        let fits = |cell: &&Cell| {
+            cell.key.case.is_some() == (query.grain == Grain::Case)
+                && contains(&cell.key.evaluation, query.evaluation_contains.as_deref())
+                && query.evaluation.as_ref().is_none_or(|id| *id == cell.key.evaluation)
+                && query.keys.as_ref().is_none_or(|keys| keys.contains(&cell.key))
+                && (!query.failing || cell.counts.failed + cell.counts.infra > 0)
+        };
+        let mut runs: Vec<&String> = Vec::new();
+        query.runs.iter().for_each(|run| {
+            if !runs.contains(&run) {
+                runs.push(run);
+            }
+        });
+        let mut out: Vec<Cell> =
+            runs.into_iter().filter_map(|run| world.runs.get(run)).flat_map(|run| run.cells.iter().filter(fits)).cloned().collect();
+        // The sort is stable, so the query's runs stay in order.
+        out.sort_by(|a, b| a.key.cmp(&b.key));
+        out
+    }
+
+    /// The most cells that one read has given so far: what a tool has held at once.
+    pub(crate) fn most_cells(&self) -> usize {
+        self.1.load(Relaxed)
+    }
 }
 
 /// Whether `id` contains `part`, ignoring case.
@@ -249,6 +281,10 @@ fn at(point: &RunPoint) -> (Timestamp, &str) {
 }
 
 impl Store for Model {
+    fn heeding(self: Arc<Self>, _: &Cancel) -> Arc<dyn Store> {
+        self
+    }
+
     fn generation(&self) -> Result<u64> {
         Ok(self.state().generation)
     }
@@ -328,24 +364,15 @@ impl Store for Model {
     }
 
     fn cells(&self, query: &CellQuery) -> Result<Vec<Cell>> {
-        let world = self.world();
-        let fits = |cell: &&Cell| {
-            cell.key.case.is_some() == (query.grain == Grain::Case)
-                && contains(&cell.key.evaluation, query.evaluation_contains.as_deref())
-                && query.evaluation.as_ref().is_none_or(|id| *id == cell.key.evaluation)
-                && (!query.failing || cell.counts.failed + cell.counts.infra > 0)
-        };
-        let mut runs: Vec<&String> = Vec::new();
-        query.runs.iter().for_each(|run| {
-            if !runs.contains(&run) {
-                runs.push(run);
-            }
-        });
-        let mut out: Vec<Cell> =
-            runs.into_iter().filter_map(|run| world.runs.get(run)).flat_map(|run| run.cells.iter().filter(fits)).cloned().collect();
-        // The sort is stable, so the query's runs stay in order.
-        out.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(out)
+        let found = self.found(query);
+        self.1.fetch_max(found.len(), Relaxed);
+        Ok(found)
+    }
+
+    fn keys(&self, query: &CellQuery) -> Result<Vec<CellKey>> {
+        let mut keys: Vec<CellKey> = self.found(query).into_iter().map(|cell| cell.key).collect();
+        keys.dedup();
+        Ok(keys)
     }
 
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>> {

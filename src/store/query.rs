@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Cancel;
+
 /// A question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
@@ -75,6 +77,9 @@ pub enum QueryFault {
     /// It took too much memory.
     #[error("the query was stopped: it needs more than {0} bytes of memory; sort and group fewer rows")]
     Memory(u64),
+    /// Nobody waits for the answer any more.
+    #[error("the query was stopped: nobody waits for its answer")]
+    Cancelled,
     /// Others are asking.
     #[error("too many queries are running; try again in a few seconds")]
     Busy,
@@ -105,9 +110,9 @@ pub struct Column {
 
 /// Runs questions apart from everything else.
 pub trait Isolation: Send + Sync {
-    /// Runs one.
+    /// Runs one, until nobody waits for it any more.
     ///
     /// # Errors
     /// [`QueryFault`].
-    fn run(&self, job: &Job) -> Result<Rows, QueryFault>;
+    fn run(&self, job: &Job, cancel: Option<&Cancel>) -> Result<Rows, QueryFault>;
 }

@@ -27,18 +27,14 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
 use super::query::{Isolation, Job, QueryLimits};
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object, Point,
-    PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
+    Point, PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -68,17 +64,19 @@ impl Default for Options {
     }
 }
 
-/// A handle on one project's file.
+/// A handle on one project's file. Its clones share the connections.
+#[derive(Clone)]
 pub struct Sqlite {
-    path: PathBuf,
+    path: Arc<Path>,
     options: Options,
     read_only: bool,
     text: bool,
     /// Where questions run; none for here, which only tests want.
     isolation: Option<Arc<dyn Isolation>>,
     query_limits: QueryLimits,
-    writer: connect::Pool,
-    readers: connect::Pool,
+    writer: Arc<connect::Pool>,
+    readers: Arc<connect::Pool>,
+    cancel: Option<Cancel>,
 }
 
 impl Sqlite {
@@ -93,14 +91,15 @@ impl Sqlite {
         let (writer, reader) = if opened.read_only { (None, Some(opened.connection)) } else { (Some(opened.connection), None) };
         let more = options.readers_max.max(1) - usize::from(reader.is_some());
         Ok(Self {
-            path: path.to_owned(),
+            path: path.into(),
             options: options.clone(),
             read_only: opened.read_only,
             text: scope.text(),
             isolation: None,
             query_limits: QueryLimits::default(),
-            writer: connect::Pool::new(writer, 0, options),
-            readers: connect::Pool::new(reader, more, options),
+            writer: Arc::new(connect::Pool::new(writer, 0, options)),
+            readers: Arc::new(connect::Pool::new(reader, more, options)),
+            cancel: None,
         })
     }
 
@@ -118,7 +117,7 @@ impl Sqlite {
     }
 
     fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let mut lent = self.readers.lend(|| connect::reader(&self.path, self.read_only, &self.options))?;
+        let mut lent = self.readers.lend(self.cancel.as_ref(), || connect::reader(&self.path, self.read_only, &self.options))?;
         let snapshot = connect::Snapshot::begin(lent.get()?)?;
         look(&snapshot)
     }
@@ -143,6 +142,10 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
+    fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store> {
+        Arc::new(Self { cancel: Some(cancel.clone()), ..(*self).clone() })
+    }
+
     fn generation(&self) -> Result<u64> {
         self.read(names::generation)
     }
@@ -151,7 +154,7 @@ impl Store for Sqlite {
         if self.read_only {
             return Err(Error::ReadOnly);
         }
-        let mut lent = self.writer.lend(|| Err(Error::Busy))?;
+        let mut lent = self.writer.lend(None, || Err(Error::Busy))?;
         write::apply(lent.get()?, change)
     }
 
@@ -185,6 +188,10 @@ impl Store for Sqlite {
 
     fn cells(&self, query: &CellQuery) -> Result<Vec<Cell>> {
         self.read(|connection| cells::read(connection, query))
+    }
+
+    fn keys(&self, query: &CellQuery) -> Result<Vec<CellKey>> {
+        self.read(|connection| cells::keys(connection, query))
     }
 
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>> {
@@ -231,10 +238,15 @@ impl Store for Sqlite {
     }
 
     fn query(&self, query: &Query) -> std::result::Result<Rows, QueryFault> {
-        let job =
-            Job { file: self.path.clone(), read_only: self.read_only, text: self.text, query: query.clone(), limits: self.query_limits };
+        let job = Job {
+            file: self.path.to_path_buf(),
+            read_only: self.read_only,
+            text: self.text,
+            query: query.clone(),
+            limits: self.query_limits,
+        };
         match &self.isolation {
-            Some(isolation) => isolation.run(&job),
+            Some(isolation) => isolation.run(&job, self.cancel.as_ref()),
             None => query::execute(&job, false),
         }
     }

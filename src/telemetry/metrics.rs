@@ -20,6 +20,11 @@ pub use self::table::*;
 use super::hook::{CallEvent, Hook, Outcome};
 use crate::clock;
 
+/// The outcome of a request that was answered.
+pub const OK: &str = "ok";
+/// The outcome of a request whose client left before its answer: nobody refused it, and there is no answer to measure.
+pub const CANCELLED: &str = "cancelled";
+
 /// A number that is read when the page is asked for.
 type Source = Box<dyn Fn() + Send>;
 
@@ -108,11 +113,14 @@ impl Metrics {
         Ok(())
     }
 
-    /// Counts a request of the public listener: the route's word, and `ok` or the word of the step that refused.
+    /// Counts a request of the public listener: the route's word, and [`OK`], [`CANCELLED`] or the word of the step that refused.
     pub fn door(&self, route: &'static str, outcome: &'static str, took: Duration) {
         self.requests.with_label_values(&[route, outcome]).inc();
+        if outcome == CANCELLED {
+            return;
+        }
         self.request_seconds.with_label_values(&[route]).observe(took.as_secs_f64());
-        if outcome != "ok" {
+        if outcome != OK {
             self.refusals.with_label_values(&["door", outcome]).inc();
         }
     }

@@ -14,10 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import server as servers  # noqa: E402 - the path is set above
+
 SECONDS_MAX = 300
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -45,27 +47,19 @@ class Server:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             words = [self.binary, "mcp", "--http", "--port", str(port)]
-            self.log = open(Path(self.project.name, "stderr.log"), "wb")
-            self.process = subprocess.Popen(words, cwd=self.project.name, stdin=subprocess.DEVNULL, stderr=self.log)
-            if self.answers(port):
+            self.process, listens = servers.start(words, servers.RUNLORE, Path(self.project.name, "stderr.log"), 20, cwd=self.project.name)
+            if listens:
                 self.url = f"http://127.0.0.1:{port}/mcp"
                 return self
+            # Another took the port, or it hangs: another port, another process.
+            self.process.kill()
+            self.process.wait()
         said = Path(self.project.name, "stderr.log").read_text(errors="replace")
         sys.exit(f"{self.binary} did not start: {said}")
-
-    def answers(self, port):
-        end = time.monotonic() + 20
-        while time.monotonic() < end and self.process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    return True
-            time.sleep(0.01)
-        return False
 
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-        self.log.close()
         self.project.cleanup()
 
 

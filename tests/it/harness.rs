@@ -47,6 +47,20 @@ impl Project {
         self.dir.path().join("logs")
     }
 
+    /// Makes a view over all numbers of the table of arms: a call that names them never ends by itself.
+    pub fn never_name_arms(&self) {
+        let view = "ALTER TABLE run_arms_m RENAME TO run_arms_kept;
+            CREATE VIEW run_arms_m AS SELECT * FROM run_arms_kept
+            WHERE (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n) > 0";
+        rusqlite::Connection::open(self.dir.path().join(".runlore/history.db")).unwrap().execute_batch(view).unwrap();
+    }
+
+    /// With one connection to read with, for which a call waits for a minute, and files that are looked at once.
+    pub fn one_reader(&self) {
+        let config = "[index]\nrescan_s = 86400\nwait_ms = 60000\n[store]\nreaders_max = 1\nbusy_timeout_ms = 60000\n";
+        self.write(".runlore/config.toml", config);
+    }
+
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -67,6 +81,13 @@ impl Project {
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{words:?}: {error}: {}", ran.out))
     }
+}
+
+/// CPU time that a process has used, in ticks of 10 ms: how a test sees from outside that it is at work.
+pub fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// The binary under test, without the environment's own settings.

@@ -10,6 +10,7 @@ mod callers;
 mod connections;
 mod drain;
 mod envelope;
+mod given_up;
 mod h2;
 mod held;
 mod hosts;

@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::harness::{Project, command};
+use super::{
+    harness::{Project, command, ticks},
+    http::service::wait_for,
+};
 
 /// A server, spoken to in raw JSON lines.
 pub struct Server {
@@ -282,4 +285,22 @@ fn each_call_leaves_one_line_without_values() {
     assert_eq!(said, [("history", "ok"), ("history", "refused")], "{errors}");
     assert_eq!((&lines[0]["args"], &lines[0]["principal"], &lines[0]["event"]), (&json!(["filter"]), &json!("local"), &json!("call")));
     assert!(!errors.contains("canary"), "{errors}");
+}
+
+#[test]
+fn a_cancelled_call_ends_and_gives_back_what_it_held() {
+    let project = Project::demo();
+    project.one_reader();
+    let (mut server, _) = Server::initialize(&project, "2025-11-25");
+    server.call("runs_list", json!({}));
+    project.never_name_arms();
+    let before = ticks(server.child.id());
+    server.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "history", "arguments": {}}}));
+    wait_for("the call to be at work", || (ticks(server.child.id()) > before + 30).then_some(()));
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}));
+    // It is answered by the one connection; the cancelled one is not answered at all.
+    let answer = server.call("show", json!({"run": "nothing"}));
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(1), &json!(true)), "{answer}");
+    let (code, errors) = server.end(None);
+    assert!(code == Some(0) && errors.contains("\"outcome\":\"cancelled\""), "{code:?} {errors}");
 }

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value, json};
 
 use super::{Fault, envelope::Envelope};
-use crate::gate::message::{Era, MODERN, NEWEST_LEGACY, OLDEST_LEGACY, VERSIONS};
+use crate::gate::message::{Era, MODERN, OLDEST_LEGACY, VERSIONS, negotiated};
 
 const MISMATCH: i64 = -32020;
 const UNSUPPORTED: i64 = -32022;
@@ -50,7 +50,8 @@ pub fn settle(headers: &HeaderMap, envelope: &Envelope) -> Result<(Era, &'static
         // The handshake exists in the legacy era only, whatever version it names.
         header.map(spoken).transpose()?;
         agree(headers, envelope, false)?;
-        return Ok((Era::Legacy, offered(&envelope.params)));
+        let asked = envelope.params.get("protocolVersion").and_then(Value::as_str);
+        return Ok((Era::Legacy, negotiated(asked)));
     }
     let version = version(header, &envelope.params)?;
     let modern = era(version) == Era::Modern && envelope.is_request();
@@ -84,12 +85,6 @@ fn spoken(version: &str) -> Result<&'static str, Fault> {
         let message = format!("this protocol version is not spoken here; use one of {}", VERSIONS.join(", "));
         Fault { code: UNSUPPORTED, message, data: Some(json!({"supported": VERSIONS, "requested": requested})) }
     })
-}
-
-/// What `initialize` gets: the legacy version that it asks for, else the newest (decision 85).
-fn offered(params: &Map<String, Value>) -> &'static str {
-    let asked = params.get("protocolVersion").and_then(Value::as_str);
-    VERSIONS.into_iter().find(|version| *version != MODERN && Some(*version) == asked).unwrap_or(NEWEST_LEGACY)
 }
 
 fn meta(params: &Map<String, Value>) -> Option<&Map<String, Value>> {

@@ -78,23 +78,58 @@ impl<'a> Keys<'a> {
     }
 
     pub(super) fn get(&mut self, raw: &Raw) -> Result<CellKey> {
+        self.named((raw.eval_no, raw.case_no, raw.arm_no))
+    }
+
+    fn named(&mut self, (eval_no, case_no, arm_no): Numbers) -> Result<CellKey> {
         Ok(CellKey {
-            evaluation: self.evaluations.get(raw.eval_no)?.to_owned(),
+            evaluation: self.evaluations.get(eval_no)?.to_owned(),
             case: match self.grain {
                 Grain::Evaluation => None,
-                Grain::Case => Some(self.cases.get(raw.case_no)?.to_owned()),
+                Grain::Case => Some(self.cases.get(case_no)?.to_owned()),
             },
-            arm: self.arms.get(raw.arm_no)?.to_owned(),
+            arm: self.arms.get(arm_no)?.to_owned(),
         })
     }
 }
+
+/// A key in numbers: evaluation, case (0 at evaluation grain), arm.
+type Numbers = (i64, i64, i64);
 
 /// Beyond so many evaluations reading a run's cells in a row is quicker than seeking each.
 const SOUGHT_MAX: usize = 100;
 
 pub(super) fn read(connection: &Connection, query: &CellQuery) -> Result<Vec<Cell>> {
-    let wanted = match wanted(connection, query)? {
-        Some(wanted) if wanted.is_empty() => return Ok(Vec::new()),
+    let mut found: Vec<(usize, Raw)> = Vec::new();
+    each(connection, query, |place, row| {
+        found.push((place, Raw::read(row)?));
+        Ok(())
+    })?;
+    in_order(connection, query, found)
+}
+
+/// Names are looked up once for each key, however many runs hold it.
+pub(super) fn keys(connection: &Connection, query: &CellQuery) -> Result<Vec<CellKey>> {
+    let mut distinct = HashSet::<Numbers>::new();
+    each(connection, query, |_, row| {
+        distinct.insert(numbers(row)?);
+        Ok(())
+    })?;
+    let mut names = Keys::new(connection, query.grain);
+    let mut keys = distinct.into_iter().map(|numbers| names.named(numbers)).collect::<Result<Vec<CellKey>>>()?;
+    keys.sort_unstable();
+    Ok(keys)
+}
+
+fn numbers(row: &Row<'_>) -> Result<Numbers> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+/// Hands each cell that the query finds to `take`, with the place of its run in the query.
+fn each(connection: &Connection, query: &CellQuery, mut take: impl FnMut(usize, &Row<'_>) -> Result<()>) -> Result<()> {
+    let keys = query.keys.as_ref().map(|keys| known(connection, query.grain, keys)).transpose()?;
+    let wanted = match wanted(connection, query, keys.as_ref())? {
+        Some(wanted) if wanted.is_empty() => return Ok(()),
         wanted => wanted,
     };
     // Few evaluations are sought by key; many are sifted, since a run's cells stand side by side.
@@ -106,26 +141,47 @@ pub(super) fn read(connection: &Connection, query: &CellQuery) -> Result<Vec<Cel
     let sought = if list.is_some() { "c.eval_no = e.value" } else { "?2 IS NULL" };
     let failing = if query.failing { "AND c.failed + c.infra > 0" } else { "" };
     let sql = format!("SELECT {COLUMNS} FROM {from} {} c WHERE c.run_no = ?1 AND {sought} {failing}", table(query.grain));
-    let mut found: Vec<(usize, Raw)> = Vec::new();
     let mut seen = HashSet::new();
     for (place, run) in query.runs.iter().enumerate() {
         let Some(run_no) = names::run_no(connection, run)?.filter(|run_no| seen.insert(*run_no)) else { continue };
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![run_no, list])?;
         while let Some(row) = rows.next()? {
-            if list.is_some() || wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number))) {
-                found.push((place, Raw::read(row)?));
+            let evaluation = list.is_some() || wanted.as_ref().is_none_or(|wanted| row.get(0).is_ok_and(|number| wanted.contains(&number)));
+            if evaluation && keys.as_ref().is_none_or(|keys| numbers(row).is_ok_and(|numbers| keys.contains(&numbers))) {
+                take(place, row)?;
             }
         }
     }
-    in_order(connection, query, found)
+    Ok(())
+}
+
+/// Those of `keys` that are of the grain and of things ever stored, in numbers.
+fn known(connection: &Connection, grain: Grain, keys: &[CellKey]) -> Result<HashSet<Numbers>> {
+    let mut out = HashSet::new();
+    for key in keys {
+        let (Some(eval_no), Some(arm_no)) = (names::eval_no(connection, &key.evaluation)?, names::arm_no(connection, &key.arm)?) else {
+            continue;
+        };
+        let case_no = match (grain, &key.case) {
+            (Grain::Evaluation, None) => Some(0),
+            (Grain::Case, Some(case)) => names::case_no(connection, eval_no, case)?,
+            _ => None,
+        };
+        out.extend(case_no.map(|case_no| (eval_no, case_no, arm_no)));
+    }
+    Ok(out)
 }
 
 /// The evaluations that the query leaves; none for all.
-fn wanted(connection: &Connection, query: &CellQuery) -> Result<Option<HashSet<i64>>> {
+fn wanted(connection: &Connection, query: &CellQuery, keys: Option<&HashSet<Numbers>>) -> Result<Option<HashSet<i64>>> {
+    let of_keys = keys.map(|keys| keys.iter().map(|(eval_no, ..)| *eval_no).collect::<HashSet<_>>());
     let exact = match &query.evaluation {
-        Some(id) => Some(names::eval_no(connection, id)?.into_iter().collect::<HashSet<_>>()),
-        None => None,
+        Some(id) => {
+            let named = names::eval_no(connection, id)?.into_iter();
+            Some(named.filter(|number| of_keys.as_ref().is_none_or(|keys| keys.contains(number))).collect::<HashSet<_>>())
+        }
+        None => of_keys,
     };
     let Some(part) = query.evaluation_contains.as_deref().filter(|part| !part.is_empty()) else { return Ok(exact) };
     let containing = names::evaluations_containing(connection, part)?.into_iter().map(|(number, _)| number);

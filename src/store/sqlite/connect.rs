@@ -1,12 +1,13 @@
 //! Opening the file: journal mode, migrations, the read-only fallback, and the pools of connections.
 //!
-//! Promises: several processes may create, migrate and open one file at once; a connection is used by one thread at a time.
+//! Promises: several processes may create, migrate and open one file at once; a connection is used by one thread at a time, and comes back soon
+//! from a reader for whom nobody waits any more.
 //! Does not: know what the tables mean.
 
 use std::{
     ops::Deref,
     path::Path,
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use super::Options;
 use crate::{
     clock,
-    store::{Error, Result},
+    store::{Cancel, Error, Result},
 };
 
 /// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
@@ -28,6 +29,11 @@ const STATEMENTS_KEPT: usize = 160;
 const PAGE_BYTES: i64 = 8192;
 /// What the write-ahead log shrinks to after a checkpoint, so that one large import does not leave a large file behind.
 const JOURNAL_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+
+/// Steps of SQLite's machine between two looks at whether anybody waits: some ten microseconds, and nothing that can be measured.
+const STEPS_A_LOOK: i32 = 1000;
+/// A thread that waits for a connection looks as often whether anybody waits for it.
+const WAIT_A_LOOK: Duration = Duration::from_millis(50);
 
 /// The newest schema version that this program knows.
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -196,6 +202,8 @@ struct State {
 pub(super) struct Lent<'a> {
     pool: &'a Pool,
     connection: Option<Connection>,
+    /// Whether what runs on it ends at a flag.
+    heeds: bool,
 }
 
 impl Pool {
@@ -209,29 +217,53 @@ impl Pool {
         }
     }
 
-    /// Lends a connection, opened by `open` where none is idle and there is room.
-    pub(super) fn lend(&self, open: impl FnOnce() -> Result<Connection>) -> Result<Lent<'_>> {
-        let state = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut state, _) = self
-            .returned
-            .wait_timeout_while(state, self.wait, |state| state.connections.is_empty() && state.room == 0)
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(connection) = state.connections.pop() {
-            return Ok(Lent { pool: self, connection: Some(connection) });
+    /// Lends a connection, opened by `open` where none is idle and there is room. Once `cancel` is raised the wait and what runs on the
+    /// connection end.
+    pub(super) fn lend(&self, cancel: Option<&Cancel>, open: impl FnOnce() -> Result<Connection>) -> Result<Lent<'_>> {
+        let mut state = self.free(cancel)?;
+        // From here on the guard gives back what was taken, whatever fails.
+        let mut lent = Lent { pool: self, connection: state.connections.pop(), heeds: false };
+        if lent.connection.is_none() {
+            state.room -= 1;
+            drop(state);
+            lent.connection = Some(open()?);
+        } else {
+            drop(state);
         }
-        if state.room == 0 {
-            return Err(Error::Busy);
+        if let Some(cancel) = cancel {
+            lent.heed(cancel.clone())?;
         }
-        state.room -= 1;
-        drop(state);
-        // From here on the guard gives the room back if opening fails.
-        let mut lent = Lent { pool: self, connection: None };
-        lent.connection = Some(open()?);
         Ok(lent)
+    }
+
+    /// Waits until a connection is idle or may be opened.
+    fn free(&self, cancel: Option<&Cancel>) -> Result<MutexGuard<'_, State>> {
+        let gone = || cancel.is_some_and(Cancel::raised);
+        let mut state = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.wait;
+        while !gone() {
+            if !state.connections.is_empty() || state.room > 0 {
+                return Ok(state);
+            }
+            if left.is_zero() {
+                return Err(Error::Busy);
+            }
+            let (next, slice) = (clock::monotonic(), if cancel.is_some() { left.min(WAIT_A_LOOK) } else { left });
+            state = self.returned.wait_timeout(state, slice).unwrap_or_else(PoisonError::into_inner).0;
+            left = left.saturating_sub(next.elapsed());
+        }
+        Err(Error::Cancelled)
     }
 }
 
 impl Lent<'_> {
+    /// Has what runs on the connection end once `cancel` is raised. Not SQLite's own interrupt: that is lost between two statements.
+    fn heed(&mut self, cancel: Cancel) -> Result<()> {
+        self.get()?.progress_handler(STEPS_A_LOOK, Some(move || cancel.raised()))?;
+        self.heeds = true;
+        Ok(())
+    }
+
     /// The connection; an error where opening it failed, which `lend` has already said.
     pub(super) fn get(&mut self) -> Result<&mut Connection> {
         self.connection.as_mut().ok_or_else(|| Error::Internal("a pooled connection is gone".to_owned()))
@@ -240,8 +272,13 @@ impl Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
+        let mut connection = self.connection.take();
+        // The next reader must not end at this one's flag; a connection that keeps it is closed, and another may be opened.
+        if self.heeds {
+            connection = connection.and_then(|mut kept| kept.progress_handler(0, None::<fn() -> bool>).is_ok().then_some(kept));
+        }
         let mut state = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.connection.take() {
+        match connection {
             Some(connection) => state.connections.push(connection),
             None => state.room += 1,
         }

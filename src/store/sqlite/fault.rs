@@ -13,6 +13,8 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
             // "Cannot open" is what a directory gives that takes no new file beside the database.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Error::ReadOnly,
+            // Only ever by a raised flag: `connect::Lent` asks it while a statement runs.
+            Some(ErrorCode::OperationInterrupted) => Error::Cancelled,
             Some(ErrorCode::DiskFull) => Error::Full,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Damaged,
             _ => Error::Internal(error.to_string()),

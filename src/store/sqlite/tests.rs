@@ -5,6 +5,7 @@
 
 mod cost;
 mod file;
+mod given_up;
 
 use super::*;
 use crate::{

@@ -56,7 +56,7 @@ macro_rules! table {
 table! {
     /// Requests.
     REQUESTS: Counter "runlore_http_requests_total", ["route", "outcome"], false,
-        "Requests of the public listener; outcome is ok or the word of the step that refused";
+        "Requests of the public listener; outcome is ok, cancelled where the client left before the answer, or the word of the step that refused";
     /// Their durations.
     REQUEST_SECONDS: Histogram "runlore_http_request_duration_seconds", ["route"], false,
         "From a request's head to its answer's head";

@@ -187,6 +187,7 @@ impl Tool for Compare {
     const TITLE: &'static str = "Compare runs";
     const ABOUT: &'static str = "What changed between two runs, or since an instant, and whether it is real";
     const DOC: &'static str = "Compares two runs, or with since (such as 7d) each evaluation now with what it was then: what regressed, was fixed or drifted, with a paired test that says whether the difference is real. `confirmed` and `inconclusive` are statistical verdicts, not release decisions.";
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter, and by evaluation rather than case";
     type Input = Input;
     type Output = Output;

@@ -181,6 +181,7 @@ impl Tool for Failures {
     const TITLE: &'static str = "Failures";
     const ABOUT: &'static str = "What failed in a run, why, and since when";
     const DOC: &'static str = "Returns what failed or errored in a run: causes with counts, then each failing case with whether it is new, since when it fails, its failed checks and the end of its transcript.";
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter, limit and tail";
     type Input = Input;
     type Output = Output;

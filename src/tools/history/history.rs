@@ -1,6 +1,7 @@
 //! `history`: one row per evaluation (or case), one word per run, oldest first (decisions 15, 57).
 //!
-//! Promises: `limit` counts only runs that hold a row; a row is split by arm where a shown run holds several; rates stand beside counts.
+//! Promises: `limit` counts only runs that hold a row; a row is split by arm where a shown run holds several; rates stand beside counts. By case
+//! only the cells of the rows that are shown (`limits.rows_limit`) are read: a large project has millions.
 //! Does not: compare two runs; `compare` does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,6 +127,7 @@ impl Tool for History {
     const TITLE: &'static str = "Run history";
     const ABOUT: &'static str = "One row per evaluation over the newest runs: outcomes, rates, drift";
     const DOC: &'static str = "Shows one row per evaluation (or per case) over the newest runs, oldest run first: outcomes, rates, drift and counts. Use it to see since when something fails or flakes.";
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter and limit";
     type Input = Input;
     type Output = Output;
@@ -135,11 +137,18 @@ impl Tool for History {
         let place = list.place::<Place>(input.cursor.as_deref())?;
         let (runs, note) = shown_runs(ctx, &input, place.as_ref().map(|(newest, _)| newest))?;
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
-        let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), grain: input.by, ..CellQuery::default() };
-        let mut rows = rows(ctx.store.cells(&query)?, &ids, input.by);
-        let total = rows.len();
-        rows.retain(|row| place.as_ref().is_none_or(|(_, after)| row.order() > *after));
-        let complete = rows.len() <= ctx.limits.rows;
+        let query = CellQuery { runs: ids.clone(), evaluation_contains: input.filter.clone(), ..CellQuery::default() };
+        let whole = ctx.store.cells(&query)?;
+        let split = split_evaluations(&whole);
+        let after = place.as_ref().map(|(_, after)| after);
+        let (cells, cases) = match input.by {
+            Grain::Evaluation => (whole, None),
+            Grain::Case => of_next_cases(ctx, query, &split, after).map(|(cells, cases)| (cells, Some(cases)))?,
+        };
+        let mut rows = rows(cells, &ids, input.by, &split);
+        let total = cases.as_ref().map_or(rows.len(), |cases| cases.total);
+        rows.retain(|row| after.is_none_or(|after| row.order() > *after));
+        let complete = cases.map_or(rows.len(), |cases| cases.left) <= ctx.limits.rows;
         rows.truncate(ctx.limits.rows);
         let end = rows.last().zip(runs.last()).filter(|_| !complete);
         let next_cursor = end.map(|(row, newest)| list.at(&((newest.created_at.millis(), &newest.run_id), row.order())));
@@ -302,9 +311,35 @@ impl Series {
     }
 }
 
-fn rows(cells: Vec<Cell>, runs: &[String], by: Grain) -> Vec<Series> {
+/// How many rows by case there are.
+struct Cases {
+    total: usize,
+    /// From the page's first on.
+    left: usize,
+}
+
+/// The cells of as many rows by case as are shown after one: the keys are read first, each once, whatever runs hold it.
+fn of_next_cases(ctx: &Ctx, query: CellQuery, split: &BTreeSet<String>, after: Option<&Order>) -> Result<(Vec<Cell>, Cases), ToolError> {
+    let query = CellQuery { grain: Grain::Case, ..query };
+    let keys = ctx.store.keys(&query)?;
+    // In their order the keys of a row stand side by side.
+    let rows: Vec<&[CellKey]> = keys.chunk_by(|a, b| order(a, split) == order(b, split)).collect();
+    let total = rows.len();
+    let left: Vec<&[CellKey]> =
+        rows.into_iter().filter(|row| after.is_none_or(|after| row.first().is_some_and(|key| order(key, split) > *after))).collect();
+    let cases = Cases { total, left: left.len() };
+    let shown = left.into_iter().take(ctx.limits.rows).flatten().cloned().collect();
+    Ok((ctx.store.cells(&CellQuery { keys: Some(shown), ..query })?, cases))
+}
+
+/// A row's place among the others.
+fn order(key: &CellKey, split: &BTreeSet<String>) -> Order {
+    let arm = if split.contains(&key.evaluation) { key.arm.clone() } else { String::new() };
+    (key.evaluation.clone(), key.case.clone(), arm)
+}
+
+fn rows(cells: Vec<Cell>, runs: &[String], by: Grain, split: &BTreeSet<String>) -> Vec<Series> {
     let place: BTreeMap<&str, usize> = runs.iter().enumerate().map(|(index, run)| (run.as_str(), index)).collect();
-    let split = split_evaluations(&cells);
     let mut series = BTreeMap::<(String, Option<String>, String), Series>::new();
     for cell in cells {
         let split = split.contains(&cell.key.evaluation);
@@ -369,5 +404,67 @@ fn last(point: Point) -> Last {
         created_at: point.run.created_at,
         outcome: point.cell.verdict,
         rate: point.cell.counts.rate().map(Rate::shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        auth::Caller,
+        domain::{attempt::Attempt, outcome::Outcome},
+        store::{
+            Store as _,
+            contract::{attempt, log},
+            model::Model,
+        },
+        tools::Limits,
+    };
+
+    fn ctx(store: Arc<Model>, rows: usize) -> Ctx {
+        let limits = Limits { rows, ..Limits::default() };
+        Ctx { store, caller: Caller::local(), now: Timestamp::from_millis(0), limits, style: Style::PLAIN, note: None }
+    }
+
+    fn by_case(store: &Arc<Model>, rows: usize) -> Output {
+        let input = serde_json::from_value(serde_json::json!({"by": "case"})).unwrap();
+        History::call(&ctx(store.clone(), rows), input).unwrap()
+    }
+
+    #[test]
+    fn by_case_only_the_rows_that_are_shown_are_read() {
+        const RUNS: usize = 5;
+        let store = Arc::new(Model::default());
+        for run in 0..RUNS {
+            let cases = (0..200).map(|case| attempt(&format!("{case:03}"), Outcome::Pass));
+            log(&run.to_string(), run as i64).with(cases).put(&*store).unwrap();
+        }
+        let output = by_case(&store, 7);
+        assert_eq!((output.returned, output.total, output.complete), (7, 200, false));
+        let cases: Vec<&str> = output.rows.iter().filter_map(|row| row.case.as_deref()).collect();
+        assert_eq!(cases, ["000", "001", "002", "003", "004", "005", "006"]);
+        assert!(output.rows.iter().all(|row| row.outcomes == [Some(Verdict::Pass); RUNS]));
+        assert_eq!(store.most_cells(), 7 * RUNS, "of 1,000");
+    }
+
+    #[test]
+    fn what_is_cut_is_a_beginning_of_the_whole() {
+        let store = Arc::new(Model::default());
+        let by = |arm: &str, case: &str| Attempt { arm: arm.into(), ..attempt(case, Outcome::Fail) };
+        // In one run two arms stand side by side, so e is split; f has one arm in each run, and is not.
+        let of_f = |arm: &str| Attempt { evaluation: "f".into(), ..by(arm, "1") };
+        log("a", 1).with([by("m", "1"), by("n", "1"), by("m", "2"), by("n", "3"), of_f("m")]).put(&*store).unwrap();
+        log("b", 2).with([by("m", "1"), by("m", "4"), of_f("n")]).put(&*store).unwrap();
+        let whole = by_case(&store, 500);
+        let name = |row: &Row| format!("{}/{}@{}", row.id, row.case.as_deref().unwrap_or("-"), row.arm.as_deref().unwrap_or("-"));
+        let names: Vec<String> = whole.rows.iter().map(name).collect();
+        assert_eq!(names, ["e/1@m", "e/1@n", "e/2@m", "e/3@n", "e/4@m", "f/1@-"]);
+        for most in 1..=6 {
+            let cut = by_case(&store, most);
+            assert_eq!((cut.rows.as_slice(), cut.total, cut.complete), (&whole.rows[..most], 6, most == 6));
+        }
+        assert_eq!(store.generation().unwrap(), 2);
     }
 }

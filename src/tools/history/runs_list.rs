@@ -132,6 +132,7 @@ impl Tool for RunsList {
         "Lists runs, newest first, with their status, code, evaluations, arms and counts. Start here to find a run id.";
     const TOOLSETS: &'static [Toolset] = &[Toolset::History, Toolset::Workspace];
     const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read", "runs:read"]];
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "evaluation, status, round, since and limit";
     type Input = Input;
     type Output = Output;

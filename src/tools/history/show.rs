@@ -118,6 +118,7 @@ impl Tool for Show {
     const TITLE: &'static str = "Run record";
     const ABOUT: &'static str = "One run's whole record";
     const DOC: &'static str = "Returns one run's record: its code, arms, evaluations, cells and attempts with their checks, tokens and cost. Use format md for a summary to read, attempts false for a short record.";
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter, limit, attempts: false and format: md";
     type Input = Input;
     type Output = Output;

@@ -74,6 +74,7 @@ impl Tool for Transcript {
     const ABOUT: &'static str = "The conversation and events of one attempt";
     const DOC: &'static str = "Returns a page of an attempt's transcript as JSON lines: the conversation's messages first, then the trace of events (tool calls, sub-agents, scores).";
     const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"], &["traces:read"]];
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "offset and limit";
     type Input = Input;
     type Output = Output;

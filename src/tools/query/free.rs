@@ -84,6 +84,7 @@ impl Tool for Query {
 pub fn ask(ctx: &Ctx, question: Question) -> Result<Output, ToolError> {
     ctx.store.query(&question).map(Output::from).map_err(|fault| match fault {
         QueryFault::Store(why) => ToolError::Internal(why),
+        QueryFault::Cancelled => crate::store::Error::Cancelled.into(),
         QueryFault::Busy | QueryFault::Late(_) | QueryFault::Memory(_) | QueryFault::Refused(_) => ToolError::Argument(fault.to_string()),
     })
 }

@@ -26,6 +26,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+import server as servers  # noqa: E402 - the path is set above
 PEERS = ROOT / "target/bench-peers"
 MODULES = ROOT / "target/bench-npm/node_modules"
 CONNECTIONS = 64
@@ -107,18 +109,12 @@ class Server:
         known = {"PORT": str(self.port), "ADMIN": f"127.0.0.1:{self.admin}"}
         command = [*under, *(known.get(word, word) for word in words)]
         self.log = Path(WORK.name, f"{name.replace(' ', '-')}.log")
-        self.process = subprocess.Popen(command, cwd=home or WORK.name, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=self.log.open("wb"), env={**os.environ, "RUNLORE_LOG": "error"})
+        # The peers say it in a word.
+        says = servers.RUNLORE if name.startswith("runlore") else b"listening"
+        self.process, listens = servers.start(command, says, self.log, 120, cwd=home or WORK.name, env={**os.environ, "RUNLORE_LOG": "error"})
         atexit.register(self.process.kill)
-        end = time.monotonic() + 120
-        while not self.listens():
-            if time.monotonic() > end or self.process.poll() is not None:
-                sys.exit(f"{name} did not start: {self.log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.02)
-
-    def listens(self):
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        if not listens:
+            sys.exit(f"{name} did not start: {self.log.read_text(errors='replace')[-2000:]}")
 
     def cpu_seconds(self):
         """The process's own clock (clock_getcpuclockid): ticks of 10 ms are too coarse."""
@@ -267,9 +263,11 @@ def soak(bench):
     for part in range(10):
         bench.ask(server, CONNECTIONS, 100_000, head="x-forwarded-for: @A@\r\n")
         print(f"{(part + 1) * 100_000:,} requests, {time.monotonic() - began:.0f} s: {server.resident_mb():.1f} MB", flush=True)
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        time.sleep(1)
+    # What is measured is memory after half a minute without a request; a server that ends meanwhile is noticed.
+    try:
+        sys.exit(f"the server ended by itself with {server.process.wait(30)}")
+    except subprocess.TimeoutExpired:
+        pass
     resident = server.resident_mb()
     print(f"30 s later: {resident:.1f} MB (under 60)")
     server.stop()

@@ -69,11 +69,128 @@ fn a_token_in_the_query_is_no_token_and_is_not_logged() {
 
 #[test]
 fn where_no_token_is_asked_for_the_header_is_not_judged_and_not_kept() {
-    let service = Service::start(&[]);
-    for value in ["Bearer canary-token", "Basic canary-basic"] {
-        assert_eq!(service.ask(&Request::call(service.port, "history", &json!({})).with("authorization", value)).status, 200);
+    // There is no token that could be right or wrong, on a public server neither (S-history: without one, requests need none).
+    for flags in [&[][..], &["--public"]] {
+        let service = Service::start(flags);
+        for value in ["Bearer canary-token", "Basic canary-basic", ""] {
+            let answer = service.ask(&Request::call(service.port, "history", &json!({})).with("authorization", value));
+            assert!(answer.status == 200 && answer.json()["result"]["isError"] != true, "{value}: {answer:?}");
+        }
+        assert!(!service.log().contains("canary"), "{}", service.log());
     }
-    assert!(!service.log().contains("canary"), "{}", service.log());
+}
+
+const NAMES: [&str; 6] = ["failures", "history", "show", "compare", "transcript", "runs_list"];
+
+/// `runlore serve` that asks for the token.
+fn serve(config: &str) -> Service {
+    Service::serve_as(config, |command| {
+        command.env("RUNLORE_MCP_TOKEN", TOKEN);
+    })
+}
+
+/// A request of either era as an endpoint takes it.
+fn either(port: u16, path: &str, modern: bool, method: &str, params: &serde_json::Value) -> Request {
+    if modern { Request::modern(port, method, params).to(path) } else { Request::legacy(port, method, params).to(path) }
+}
+
+#[test]
+fn without_a_token_serve_says_what_there_is() {
+    let service = serve("");
+    let port = service.port;
+    let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+    let none = json!({});
+    let open = [
+        (false, "initialize", &initialize),
+        (false, "ping", &none),
+        (false, "tools/list", &none),
+        (false, "prompts/list", &none),
+        (false, "resources/templates/list", &none),
+        (true, "server/discover", &none),
+        (true, "tools/list", &none),
+        (true, "prompts/list", &none),
+        (true, "resources/templates/list", &none),
+    ];
+    for path in ["/mcp", "/api/mcp"] {
+        for (modern, method, params) in open {
+            let answer = service.ask(&either(port, path, modern, method, params));
+            assert!(answer.status == 200 && answer.json()["result"].is_object(), "{path} {method}: {answer:?}");
+            assert!(!answer.text().contains("refund"), "nothing of the project: {answer:?}");
+        }
+        for method in ["notifications/initialized", "notifications/cancelled"] {
+            let notification = Request::post(port, &json!({"jsonrpc": "2.0", "method": method})).to(path);
+            assert_eq!(service.ask(&notification).status, 202, "{method}");
+        }
+    }
+    let list = service.ask(&Request::modern(port, "tools/list", &none)).json()["result"].clone();
+    let tools = list["tools"].as_array().unwrap();
+    assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), NAMES);
+    assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{list}");
+    assert_eq!((&list["ttlMs"], &list["cacheScope"]), (&json!(0), &json!("private")), "the list depends on the caller");
+    assert_eq!(service.ask(&Request::get(port, "/mcp/health")).json()["tools"], 6);
+    assert!(!service.log().contains("\"event\":\"call\""), "no call was made");
+}
+
+#[test]
+fn all_else_needs_the_token() {
+    let service = serve("");
+    let port = service.port;
+    let closed = [
+        ("tools/call", json!({"name": "history", "arguments": {}})),
+        ("tools/call", json!({"name": "history", "arguments": {"limt": 1}})),
+        ("tools/call", json!({"name": "nothing", "arguments": {}})),
+        ("tools/call", json!({"name": "history", "arguments": [1]})),
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "runlore://runs/a"})),
+        ("prompts/get", json!({"name": "a"})),
+        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "a", "value": ""}})),
+        ("logging/setLevel", json!({"level": "info"})),
+        ("nothing/here", json!({})),
+    ];
+    for path in ["/mcp", "/api/mcp"] {
+        for (method, params) in &closed {
+            for modern in [true, false] {
+                let answer = service.ask(&either(port, path, modern, method, params));
+                refused(&answer);
+                assert_eq!((&answer.json()["id"], answer.header("content-type")), (&json!(1), Some("application/json")), "{method}");
+                let with = service.ask(&either(port, path, modern, method, params).bearer(TOKEN));
+                assert!(with.status != 401, "{method}: {with:?}");
+            }
+        }
+    }
+    assert_eq!(service.metric("runlore_refusals_total", &["list=\"door\"", "unauthenticated"]), 40.0);
+    assert_eq!(service.metric("runlore_calls_total", &["tool=\"history\"", "outcome=\"denied\""]), 8.0, "calls are counted and logged");
+}
+
+#[test]
+fn a_bad_token_is_never_taken_for_none() {
+    let service = serve("");
+    for value in ["Bearer wrong", "Bearer", "Basic x", ""] {
+        refused(&service.ask(&ping(&service).with("authorization", value)));
+        refused(&service.ask(&Request::modern(service.port, "server/discover", &json!({})).with("authorization", value)));
+    }
+    assert_eq!(service.ask(&ping(&service).bearer(TOKEN)).status, 200);
+}
+
+#[test]
+fn discovery_can_be_closed() {
+    let service = serve("[auth]\nanonymous_discovery = false");
+    for method in ["initialize", "ping", "tools/list"] {
+        refused(&service.ask(&Request::legacy(service.port, method, &json!({}))));
+    }
+    refused(&service.ask(&Request::modern(service.port, "server/discover", &json!({}))));
+    assert_eq!(service.ask(&ping(&service).bearer(TOKEN)).status, 200);
+}
+
+#[test]
+fn who_guesses_at_tools_without_a_token_is_counted() {
+    let service = serve("rate_per_min = 2");
+    let call = Request::call(service.port, "nothing", &json!({}));
+    refused(&service.ask(&call));
+    refused(&service.ask(&call));
+    let third = service.ask(&call);
+    let sentence = third.json()["result"]["content"][0]["text"].clone();
+    assert!(third.status == 200 && sentence.as_str().is_some_and(|text| text.contains("2 a minute")), "{third:?}");
 }
 
 #[test]

@@ -39,13 +39,14 @@ fn the_cache_is_true_and_real() {
     assert!(third["structuredContent"]["runs"].to_string().contains("fresh-run"), "{third}");
     assert!(!second.to_string().contains("fresh-run"));
     assert_eq!(counted(&service), (hits + 1.0, misses + 2.0), "{:?}", service.metrics());
-    let outcomes: Vec<String> = service
-        .log()
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|line| line["event"] == "call" && line["tool"] == "history")
-        .map(|line| line["outcome"].as_str().unwrap_or_default().to_owned())
-        .collect();
+    let outcomes = || {
+        let log = service.log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let calls = lines.filter(|line| line["event"] == "call" && line["tool"] == "history");
+        calls.map(|line| line["outcome"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    // A thread of its own writes the log.
+    let outcomes = wait_for("three lines", || Some(outcomes()).filter(|outcomes| outcomes.len() >= 3));
     assert_eq!(outcomes, ["ok", "cached", "ok"]);
 }
 

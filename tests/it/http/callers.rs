@@ -143,3 +143,24 @@ fn behind_a_proxy_each_caller_has_eight_requests_at_once() {
         assert_eq!(connection.answer().status, 200);
     }
 }
+
+#[test]
+fn what_two_callers_have_in_flight_under_one_id_is_never_crossed() {
+    let (service, held) = held::service("", &["--client-header", "X-Real-IP", "--trusted-proxy", "127.0.0.0/8"]);
+    // 1 and "1" are two ids, and the same id of another caller is another request; each asks for another number of runs.
+    let asked: Vec<(serde_json::Value, &str, usize)> =
+        vec![(json!(1), "192.0.2.1", 1), (json!("1"), "192.0.2.2", 2), (json!("1"), "192.0.2.1", 3), (json!(1), "192.0.2.2", 4)];
+    let mut waiting: Vec<Connection> = asked
+        .iter()
+        .map(|(id, address, limit)| {
+            let params = json!({"name": "runs_list", "arguments": {"limit": limit}});
+            let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            held::in_flight(&service, &Request::post(service.port, &message).with("x-real-ip", address))
+        })
+        .collect();
+    held.release();
+    for ((id, address, limit), connection) in asked.iter().zip(&mut waiting) {
+        let answer = connection.answer().json();
+        assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["returned"]), (id, &json!(limit)), "{address}: {answer}");
+    }
+}

@@ -37,6 +37,22 @@ fn every_number_is_there() {
 }
 
 #[test]
+fn who_leaves_before_the_answer_is_counted() {
+    let service = Service::configured("body_deadline_s = 60\nidle_s = 60", &[]);
+    let count = |outcome: &str| service.metric("runlore_http_requests_total", &["route=\"mcp\"", &format!("outcome=\"{outcome}\"")]);
+    let refusals = service.metric(REFUSALS, &[]);
+    let mut connection = service.connect();
+    connection.send(Request::legacy(service.port, "ping", &json!({})).with("content-length", "500").bytes());
+    super::service::wait_for("the request to be in", || (service.metric("runlore_http_requests_in_flight", &[]) > 0.0).then_some(()));
+    assert_eq!(count("cancelled"), 0.0);
+    drop(connection);
+    // hyper sees the end of the stream in the middle of a body, or that nobody is there: either way the request has ended and is counted.
+    super::service::wait_for("the request to be counted", || (count("cancelled") + count("malformed") > 0.0).then_some(()));
+    assert_eq!((count("cancelled") + count("malformed"), count("ok")), (1.0, 0.0));
+    assert!(service.metric(REFUSALS, &[]) - refusals <= count("malformed"));
+}
+
+#[test]
 fn the_private_listener_answers_its_own_host_only() {
     let service = Service::start(&[]);
     for path in ["/livez", "/readyz", "/metrics"] {

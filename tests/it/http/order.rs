@@ -106,3 +106,18 @@ fn arguments_before_cache_before_total() {
     assert_ne!(service.call("history", &json!({}))["isError"], true);
     assert!(sentence(&service.call("history", &json!({"limit": 3}))).contains("a minute"));
 }
+
+#[test]
+fn decoding_before_the_want_of_a_caller_before_methods_and_arguments() {
+    let service = Service::serve_as("", |command| {
+        command.env("RUNLORE_MCP_TOKEN", "t");
+    });
+    let port = service.port;
+    let broken = service.ask(&Request::raw(port, "{"));
+    assert_eq!((broken.status, broken.code()), (400, -32700), "{broken:?}");
+    let lying = service.ask(&Request::call(port, "history", &json!({})).with("mcp-protocol-version", "1999-01-01"));
+    assert_eq!((lying.status, lying.code()), (400, -32022), "{lying:?}");
+    is(&service.ask(&Request::legacy(port, "nothing", &json!({}))), 401, "unauthenticated");
+    is(&service.ask(&Request::call(port, "nothing", &json!({}))), 401, "unauthenticated");
+    is(&service.ask(&Request::call(port, "history", &json!({"limt": 1}))), 401, "unauthenticated");
+}

@@ -70,7 +70,13 @@ impl Service {
 
     /// `runlore serve --config FILE` over the demo's logs; `config` gets the ports put before it.
     pub fn serve(config: &str) -> Self {
+        Self::serve_as(config, |_| {})
+    }
+
+    /// The same, with more said of the command.
+    pub fn serve_as(config: &str, more: impl Fn(&mut Command)) -> Self {
         Self::spawned(Project::demo(), |command, port, admin| {
+            more(command);
             let file = std::env::temp_dir().join(format!("runlore-serve-{port}.toml"));
             std::fs::write(&file, format!("[http]\nport = {port}\n{config}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n")).unwrap();
             command.args(["serve", "--config"]).arg(&file);

@@ -3,7 +3,11 @@
 //! The format: `LOG <id> <run> [round=R] [sha=S] [meta=k:v]`, then a line per attempt (`pass`, `fail`, `error_attempt`), `complain`, or
 //! `ERROR <text>`. A first line that is a path makes the importer append to that file, as a writer would do meanwhile.
 
-use std::{collections::BTreeMap, io::Write, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    sync::{Arc, Mutex},
+};
 
 use crate::{
     domain::{
@@ -168,6 +172,10 @@ impl State {
 }
 
 impl Store for Memory {
+    fn heeding(self: Arc<Self>, _: &Cancel) -> Arc<dyn Store> {
+        self
+    }
+
     fn generation(&self) -> Result<u64> {
         Ok(self.applied())
     }
@@ -242,6 +250,10 @@ impl Store for Memory {
     }
 
     fn cells(&self, _: &CellQuery) -> Result<Vec<Cell>> {
+        Ok(Vec::new())
+    }
+
+    fn keys(&self, _: &CellQuery) -> Result<Vec<CellKey>> {
         Ok(Vec::new())
     }
 

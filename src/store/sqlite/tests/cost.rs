@@ -118,9 +118,9 @@ fn write_steps(store: &Sqlite, write: impl FnOnce()) -> u64 {
         count.fetch_add(1, Ordering::Relaxed);
         false
     };
-    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, Some(counter)).unwrap();
+    store.writer.lend(None, || Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, Some(counter)).unwrap();
     write();
-    store.writer.lend(|| Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, None::<fn() -> bool>).unwrap();
+    store.writer.lend(None, || Err(Error::Busy)).unwrap().get().unwrap().progress_handler(1, None::<fn() -> bool>).unwrap();
     counted.load(Ordering::Relaxed)
 }
 

@@ -1,6 +1,8 @@
 """The official Python SDK's server (`MCPServer`), stateless with JSON answers, one tool. `python_server.py PORT`"""
 
 import sys
+
+import uvicorn
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
@@ -19,4 +21,14 @@ def runs_list(limit: int = 20, since: str = "") -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text="4 runs")], structured_content=answer)
 
 
+STARTUP = uvicorn.Server.startup
+
+
+async def startup(self, sockets=None):
+    """Who started it waits for this word, once it listens."""
+    await STARTUP(self, sockets=sockets)
+    print("listening", file=sys.stderr, flush=True)
+
+
+uvicorn.Server.startup = startup
 server.run(transport="streamable-http", host="127.0.0.1", port=int(sys.argv[1]), stateless_http=True, json_response=True)

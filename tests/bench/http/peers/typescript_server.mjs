@@ -34,4 +34,9 @@ async function legacy(request, response) {
 }
 
 const modern = process.argv[4] === 'modern';
-createServer(modern ? toNodeHandler(createMcpHandler(makeServer, { responseMode: 'json' })) : legacy).listen(Number(process.argv[2]), '127.0.0.1');
+createServer(modern ? toNodeHandler(createMcpHandler(makeServer, { responseMode: 'json' })) : legacy).listen(
+  Number(process.argv[2]),
+  '127.0.0.1',
+  // Who started it waits for this word.
+  () => console.error('listening'),
+);

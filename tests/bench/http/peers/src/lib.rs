@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 pub async fn listener() -> tokio::net::TcpListener {
     let port = std::env::args().nth(1).and_then(|text| text.parse::<u16>().ok()).unwrap_or(4986);
     match tokio::net::TcpListener::bind(("127.0.0.1", port)).await {
-        Ok(listener) => listener,
+        Ok(listener) => {
+            // Who started it waits for this word.
+            eprintln!("listening");
+            listener
+        }
         Err(error) => {
             eprintln!("port {port}: {error}");
             std::process::exit(2)
