@@ -104,7 +104,7 @@ fn select(connection: &Connection, job: &Job) -> Result<Rows, Failed> {
     if !statement.readonly() || statement.column_count() == 0 {
         return Err(Failed::Fault(QueryFault::Refused("the query would change something; give one SELECT or WITH".to_owned())));
     }
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let values = job.query.values.iter().map(values::bound).collect::<Result<Vec<_>, _>>().map_err(Failed::Fault)?;
     if values.len() != statement.parameter_count() {
         let sentence = format!("the query has {} parameters (?), and {} values were given", statement.parameter_count(), values.len());

@@ -98,6 +98,7 @@ impl Tool for Analysis {
     const ABOUT: &'static str = "What was written about a run, newest first";
     const DOC: &'static str = "Returns the analysis documents that stand beside a run's record (saved or cached), newest first. Read them before analysing the run again.";
     const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"], &["traces:read"]];
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "file and limit";
     type Input = Input;
     type Output = Output;

@@ -60,6 +60,7 @@ impl Tool for Query {
     const DOC: &'static str = "Runs one SELECT or WITH (SQLite) over the run history. query_schema lists the tables, views and columns. Rates count attempts: cases are the unit of evidence, which compare has.";
     const TOOLSETS: &'static [Toolset] = &[Toolset::Query];
     const WEIGHT: Weight = Weight::Heavy;
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "limit and the columns of the SELECT";
     type Input = Input;
     type Output = Output;

@@ -79,6 +79,7 @@ impl Tool for QuerySchema {
     const DOC: &'static str =
         "Lists the tables and views that query may read, with their columns and types. Call it once before writing SQL.";
     const TOOLSETS: &'static [Toolset] = &[Toolset::Query];
+    const RELEASED: bool = true;
     const NARROWS: &'static str = "filter";
     type Input = Input;
     type Output = Output;
