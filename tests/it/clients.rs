@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{
-    harness::{Project, Ran, ran},
+    harness::{Project, Ran, offered, ran},
     http::service::Service,
 };
 
@@ -27,6 +27,8 @@ fn calls() -> String {
         {"tool": "show", "arguments": {"attempts": false}},
         {"tool": "transcript", "arguments": {"attempt": "refund_policy/rp-clearance#1", "limit": 5}},
         {"tool": "runs_list", "arguments": {"limit": 2}},
+        {"tool": "query", "arguments": {"sql": "SELECT evaluation, count(*) AS n FROM attempts GROUP BY evaluation"}},
+        {"tool": "query", "arguments": {"sql": "DELETE FROM attempts"}, "expect": "error"},
         {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
     ])
@@ -45,7 +47,11 @@ fn passed(ran: &Ran) -> Value {
     let line: Value = serde_json::from_str(ran.out.trim()).unwrap();
     // A pinned modern client never asks who the server is.
     assert!(line["server"].is_null() || line["server"]["name"] == "runlore", "{line}");
-    assert_eq!((line["tools"].as_array().map(Vec::len), &line["skipped"], &line["errors"]), (Some(6), &json!([]), &json!([])), "{line}");
+    assert_eq!(
+        (line["tools"].as_array().map(Vec::len), &line["skipped"], &line["errors"]),
+        (Some(offered().len()), &json!([]), &json!([])),
+        "{line}"
+    );
     line
 }
 
@@ -116,7 +122,7 @@ async fn rmcp() {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runlore"));
     command.arg("mcp").current_dir(project.path());
     let client = ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap();
-    assert_eq!(client.list_all_tools().await.unwrap().len(), 6);
+    assert_eq!(client.list_all_tools().await.unwrap().len(), offered().len());
     let arguments = json!({"since": "2026-11-22"}).as_object().cloned().unwrap();
     let answer = client.call_tool(CallToolRequestParams::new("compare").with_arguments(arguments)).await.unwrap();
     assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");
@@ -138,7 +144,7 @@ async fn rmcp_over_http() {
     };
     assert!(().serve(with("wrong")).await.is_err());
     let client = ().serve(with(TOKEN)).await.unwrap();
-    assert_eq!(client.list_all_tools().await.unwrap().len(), 6);
+    assert_eq!(client.list_all_tools().await.unwrap().len(), offered().len());
     let arguments = json!({"since": "2026-11-22"}).as_object().cloned().unwrap();
     let answer = client.call_tool(CallToolRequestParams::new("compare").with_arguments(arguments)).await.unwrap();
     assert_eq!(answer.structured_content.unwrap()["rows"][0]["id"], "refund_policy");

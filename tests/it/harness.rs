@@ -118,3 +118,11 @@ pub fn statuses(answer: &Value) -> Vec<(String, String)> {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     answer["rows"].as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
 }
+
+/// The tools that the README names, which are those of the registry (a test of its own holds that): what a local caller may call.
+pub fn offered() -> Vec<String> {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, table) = readme.split_once("<!-- tools:begin -->").unwrap();
+    let (table, _) = table.split_once("<!-- tools:end -->").unwrap();
+    table.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
+}

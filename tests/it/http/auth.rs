@@ -6,7 +6,7 @@ use super::{
     service::Service,
     wire::{Answer, Request},
 };
-use crate::harness::Project;
+use crate::harness::{Project, offered};
 
 const TOKEN: &str = "a-token-of-the-tests-0123456789";
 
@@ -80,8 +80,6 @@ fn where_no_token_is_asked_for_the_header_is_not_judged_and_not_kept() {
     }
 }
 
-const NAMES: [&str; 6] = ["failures", "history", "show", "compare", "transcript", "runs_list"];
-
 /// `runlore serve` that asks for the token.
 fn serve(config: &str) -> Service {
     Service::serve_as(config, |command| {
@@ -124,10 +122,10 @@ fn without_a_token_serve_says_what_there_is() {
     }
     let list = service.ask(&Request::modern(port, "tools/list", &none)).json()["result"].clone();
     let tools = list["tools"].as_array().unwrap();
-    assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), NAMES);
+    assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), offered());
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{list}");
     assert_eq!((&list["ttlMs"], &list["cacheScope"]), (&json!(0), &json!("private")), "the list depends on the caller");
-    assert_eq!(service.ask(&Request::get(port, "/mcp/health")).json()["tools"], 6);
+    assert_eq!(service.ask(&Request::get(port, "/mcp/health")).json()["tools"], offered().len());
     assert!(!service.log().contains("\"event\":\"call\""), "no call was made");
 }
 
