@@ -69,6 +69,7 @@ pub struct Sqlite {
     text: bool,
     writer: connect::Pool,
     readers: connect::Pool,
+    peek: connect::Peek,
 }
 
 impl Sqlite {
@@ -89,6 +90,7 @@ impl Sqlite {
             text: scope.text(),
             writer: connect::Pool::new(writer, 0, options),
             readers: connect::Pool::new(reader, more, options),
+            peek: connect::Peek::default(),
         })
     }
 
@@ -122,7 +124,14 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn generation(&self) -> Result<u64> {
-        self.read(names::generation)
+        // Here there is time to open what the calls after this one look with.
+        let open = || connect::reader(&self.path, self.read_only, &Options { busy_timeout_ms: 0, ..self.options.clone() });
+        self.peek.open(open);
+        self.generation_at_once().map_or_else(|| self.read(names::generation), Ok)
+    }
+
+    fn generation_at_once(&self) -> Option<u64> {
+        self.peek.look(names::generation)
     }
 
     fn apply(&self, change: Change<'_>) -> Result<Applied> {
