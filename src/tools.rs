@@ -295,7 +295,10 @@ fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, Tool
 fn canonical<T: Tool>(arguments: Map<String, Value>) -> Decoded {
     let input: T::Input = arguments::decode(arguments)?;
     match serde_json::to_value(input).map_err(|error| ToolError::Internal(error.to_string()))? {
-        Value::Object(map) => Ok(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        Value::Object(mut map) => {
+            map.retain(|_, value| !value.is_null());
+            Ok(map)
+        }
         _ => Err(ToolError::Internal(format!("the arguments of {} are no object", T::NAME))),
     }
 }

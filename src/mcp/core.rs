@@ -199,16 +199,50 @@ fn initialized(params: &Map<String, Value>) -> Result<Arc<str>, Fault> {
 
 /// The typed result is text already: it is placed, not parsed.
 fn answered(answer: &Answer, era: Era) -> Arc<str> {
-    let text = Value::String(answer.text.clone()).to_string();
     let json = answer.json.get();
-    let kind = kind(era);
-    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{json},\"isError\":false}}").into()
+    let text = answer.text.as_str();
+    // Escapes are few: an eighth more, and what stands around both.
+    let mut result = String::with_capacity(json.len() + text.len() + text.len() / 8 + 128);
+    content(&mut result, text, era);
+    for part in [",\"structuredContent\":", json, ",\"isError\":false}"] {
+        result.push_str(part);
+    }
+    result.into()
 }
 
 fn refused(sentence: &str, era: Era) -> Arc<str> {
-    let text = Value::String(sentence.to_owned()).to_string();
-    let kind = kind(era);
-    format!("{{{kind}\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}").into()
+    let mut result = String::with_capacity(sentence.len() + 128);
+    content(&mut result, sentence, era);
+    result.push_str(",\"isError\":true}");
+    result.into()
+}
+
+/// The beginning of a result, to the end of its text.
+fn content(result: &mut String, text: &str, era: Era) {
+    result.push('{');
+    result.push_str(kind(era));
+    result.push_str("\"content\":[{\"type\":\"text\",\"text\":");
+    quoted(result, text);
+    result.push_str("}]");
+}
+
+/// `text` as a JSON string. Line by line, since line feeds are all that most texts have to escape, and what has none is copied as a whole.
+fn quoted(result: &mut String, text: &str) {
+    result.push('"');
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            result.push_str("\\n");
+        }
+        // Without a way out of the loop, so that the compiler makes wide instructions of it.
+        let escapes = line.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'));
+        if escapes {
+            let json = serde_json::to_string(line).unwrap_or_default();
+            result.push_str(json.get(1..json.len().saturating_sub(1)).unwrap_or_default());
+        } else {
+            result.push_str(line);
+        }
+    }
+    result.push('"');
 }
 
 const fn kind(era: Era) -> &'static str {
@@ -230,7 +264,19 @@ pub fn described(entry: &Entry) -> Tool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_quoted_as_serde_json_does(parts in proptest::collection::vec(prop_oneof![".*", "[\n\r\t\"\\\\\u{0}-\u{1f}é]{0,4}", "[a-z ]{0,9}"], 0..6)) {
+            let text = parts.concat();
+            let mut result = String::new();
+            quoted(&mut result, &text);
+            prop_assert_eq!(result, serde_json::to_string(&text).unwrap());
+        }
+    }
 
     #[test]
     fn every_tool_says_that_it_only_reads() {
