@@ -9,6 +9,8 @@ pub mod error;
 pub mod history;
 pub mod render;
 pub mod resolve;
+#[cfg(feature = "fixtures")]
+pub mod trivial;
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,6 +35,8 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<history::compare::Compare>(),
     Entry::of::<history::transcript::Transcript>(),
     Entry::of::<history::runs_list::RunsList>(),
+    #[cfg(feature = "fixtures")]
+    Entry::of::<trivial::Trivial>(),
 ];
 
 /// The groups that an operator switches on and a caller narrows.
