@@ -3,6 +3,9 @@
 //! The key is the project, the store's generation, the tool, the arguments in their canonical form (decoded, defaults written out, names
 //! sorted) and all that decides what the caller may see.
 //!
+//! A hit costs 3,000 instructions here, a miss 15,000: a place is made for those who ask the same meanwhile and taken off again, and an older
+//! answer makes room. What is saved by one hit, the reading of the store, pays for twenty of these.
+//!
 //! Promises: bounded in bytes; a refusal is kept for nobody; a leader whose client leaves hands over to a follower; what was refused to the
 //! leader in person (its other call is still running) is not the followers' answer.
 //! Does not: know that an answer depends on the time of day: within the hour that one is kept, `7d` is the same week.
