@@ -328,6 +328,12 @@ pub trait Store: Send + Sync {
     /// As every read: [`Error`].
     fn generation(&self) -> Result<u64>;
 
+    /// The same where it can be had without waiting for anybody, in microseconds: the one call that need not go to the blocking pool. None
+    /// where it cannot; then [`Store::generation`] says it, and why not.
+    fn generation_at_once(&self) -> Option<u64> {
+        None
+    }
+
     /// Applies one change in one transaction.
     ///
     /// # Errors

@@ -11,6 +11,8 @@ pub mod history;
 pub mod query;
 pub mod render;
 pub mod resolve;
+#[cfg(feature = "fixtures")]
+pub mod trivial;
 pub mod uri;
 
 use std::sync::{Arc, LazyLock};
@@ -39,6 +41,8 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<history::runs_list::RunsList>(),
     Entry::of::<query::free::Query>(),
     Entry::of::<query::schema::QuerySchema>(),
+    #[cfg(feature = "fixtures")]
+    Entry::of::<trivial::Trivial>(),
 ];
 
 /// The groups that an operator switches on and a caller narrows.
@@ -311,7 +315,10 @@ fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, Tool
 fn canonical<T: Tool>(arguments: Map<String, Value>) -> Decoded {
     let input: T::Input = arguments::decode(arguments)?;
     match serde_json::to_value(input).map_err(|error| ToolError::Internal(error.to_string()))? {
-        Value::Object(map) => Ok(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        Value::Object(mut map) => {
+            map.retain(|_, value| !value.is_null());
+            Ok(map)
+        }
         _ => Err(ToolError::Internal(format!("the arguments of {} are no object", T::NAME))),
     }
 }

@@ -62,6 +62,10 @@ impl<'a> Packer<'a> {
 
     /// Adds one line. A line break inside it would make it two: JSON text has none, anything else has them replaced by spaces.
     pub fn line(&mut self, line: &str) {
+        if self.open.capacity() == 0 {
+            // Room for a chunk at once: growing to it would copy it once more, and touch twice the memory.
+            self.open.reserve(CHUNK_BYTES + line.len());
+        }
         if memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_some() {
             self.open.push_str(&line.replace(['\n', '\r'], " "));
         } else {

@@ -315,8 +315,9 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
     Ok(runtime.map_err(|error| CliError::Refused(format!("the runtime cannot start: {error}")))?.block_on(work))
 }
 
-/// Threads that read the store for calls: more would only wait for its few readers, each with a heap of its own.
-const BLOCKING_THREADS: usize = 16;
+/// Threads that read the store for calls: more than twice its readers would only wait for those, each with a heap of its own of more than a
+/// megabyte (measured).
+const BLOCKING_THREADS: usize = 8;
 
 /// Runs a server to its end, without waiting for threads that still read (stdin cannot be interrupted).
 ///

@@ -3,6 +3,9 @@
 //! The key is the project, the store's generation, the tool, the arguments in their canonical form (decoded, defaults written out, names
 //! sorted) and all that decides what the caller may see.
 //!
+//! A hit costs 3,000 instructions here, a miss 15,000: a place is made for those who ask the same meanwhile and taken off again, and an older
+//! answer makes room. What is saved by one hit, the reading of the store, pays for twenty of these.
+//!
 //! Promises: bounded in bytes; a refusal is kept for nobody; a leader whose client leaves hands over to a follower; what was refused to the
 //! leader in person (its other call is still running) is not the followers' answer.
 //! Does not: know that an answer depends on the time of day: within the hour that one is kept, `7d` is the same week.
@@ -16,6 +19,7 @@ use std::{
 };
 
 use moka::{future::Cache as Moka, policy::EvictionPolicy};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -199,41 +203,43 @@ fn shared(refusal: &Refusal, request_id: &str) -> Refusal {
 /// look ahead.)
 #[must_use]
 pub fn canonical(arguments: &Map<String, Value>) -> String {
-    let mut text = String::with_capacity(128);
+    let mut text = Vec::with_capacity(256);
     object(arguments, &mut text);
-    text
+    // What serde_json writes is UTF-8.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn object(map: &Map<String, Value>, text: &mut String) {
+fn object(map: &Map<String, Value>, text: &mut Vec<u8>) {
     let mut names: Vec<(&String, &Value)> = map.iter().collect();
     names.sort_unstable_by_key(|(name, _)| *name);
-    text.push('{');
+    text.push(b'{');
     for (name, value) in names {
-        scalar(&Value::String(name.clone()), text);
-        text.push(':');
+        scalar(name, text);
+        text.push(b':');
         written(value, text);
-        text.push(',');
+        text.push(b',');
     }
-    text.push('}');
+    text.push(b'}');
 }
 
-fn written(value: &Value, text: &mut String) {
+fn written(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(map) => object(map, text),
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for item in items {
                 written(item, text);
-                text.push(',');
+                text.push(b',');
             }
-            text.push(']');
+            text.push(b']');
         }
         other => scalar(other, text),
     }
 }
 
-fn scalar(value: &Value, text: &mut String) {
-    text.push_str(&value.to_string());
+/// Writing to memory cannot fail.
+fn scalar(value: &impl Serialize, text: &mut Vec<u8>) {
+    let _ = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]

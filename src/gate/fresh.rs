@@ -30,10 +30,18 @@ impl Fresh {
 
     async fn look(&self) -> (Option<String>, Option<u64>) {
         let note = (self.refresh)().await;
+        let generation = match self.store.generation_at_once() {
+            Some(generation) => Some(generation),
+            None => self.wait_for_generation().await,
+        };
+        (note, generation)
+    }
+
+    async fn wait_for_generation(&self) -> Option<u64> {
         let store = self.store.clone();
         let reading = tokio::task::spawn_blocking(move || store.generation().ok());
         let _given_up = AbortOnDrop(reading.abort_handle());
-        (note, reading.await.unwrap_or_default())
+        reading.await.unwrap_or_default()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What every step of the call list has in common: a step is one function over a call and what comes next.
 //!
-//! Promises: a [`Step`] is a `tower::Layer` through [`around`]; the service that was polled ready is the one that is called (tower's contract).
-//! Does not: know any step.
+//! Promises: a [`Step`] is a `tower::Layer` through [`around`]; a step is always ready and whatever has to wait waits in its future, so that
+//! what comes next may be called at once, without asking whether it is ready.
+//! Does not: know any step; take a service behind it that has to be asked first.
 
 use std::{
     sync::Arc,
@@ -13,9 +14,9 @@ use tower::{Layer, Service};
 use super::{BoxFuture, Call, Refusal, Reply, Served};
 
 /// The rest of the list.
-pub trait Next: Service<Call, Response = Served, Error = Refusal, Future: Send> + Clone + Send + 'static {}
+pub trait Next: Service<Call, Response = Served, Error = Refusal, Future: Send> + Clone + Send + Sync + 'static {}
 
-impl<S> Next for S where S: Service<Call, Response = Served, Error = Refusal, Future: Send> + Clone + Send + 'static {}
+impl<S> Next for S where S: Service<Call, Response = Served, Error = Refusal, Future: Send> + Clone + Send + Sync + 'static {}
 
 /// One step.
 pub trait Step: Send + Sync + 'static {
@@ -40,19 +41,21 @@ impl<T: Step, S> Layer<S> for Around<T> {
     type Service = Stepped<T, S>;
 
     fn layer(&self, inner: S) -> Stepped<T, S> {
-        Stepped { step: self.0.clone(), inner }
+        Stepped(Arc::new(Parts { step: self.0.clone(), inner }))
     }
 }
 
-/// A step with all that comes after it.
-pub struct Stepped<T, S> {
+/// A step with all that comes after it. Every call has a copy of its own, so a copy is one count and not one for each step that follows.
+pub struct Stepped<T, S>(Arc<Parts<T, S>>);
+
+struct Parts<T, S> {
     step: Arc<T>,
     inner: S,
 }
 
-impl<T, S: Clone> Clone for Stepped<T, S> {
+impl<T, S> Clone for Stepped<T, S> {
     fn clone(&self) -> Self {
-        Self { step: self.step.clone(), inner: self.inner.clone() }
+        Self(self.0.clone())
     }
 }
 
@@ -61,13 +64,12 @@ impl<T: Step, S: Next> Service<Call> for Stepped<T, S> {
     type Error = Refusal;
     type Future = BoxFuture<Reply>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let spare = self.inner.clone();
-        let ready = std::mem::replace(&mut self.inner, spare);
-        Box::pin(self.step.clone().take(call, ready))
+        let Parts { step, inner } = &*self.0;
+        Box::pin(step.clone().take(call, inner.clone()))
     }
 }

@@ -215,6 +215,7 @@ pub fn described(entry: &Entry) -> Tool {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     #[test]

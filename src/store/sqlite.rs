@@ -76,6 +76,7 @@ pub struct Sqlite {
     query_limits: QueryLimits,
     writer: Arc<connect::Pool>,
     readers: Arc<connect::Pool>,
+    peek: Arc<connect::Peek>,
     cancel: Option<Cancel>,
 }
 
@@ -99,6 +100,7 @@ impl Sqlite {
             query_limits: QueryLimits::default(),
             writer: Arc::new(connect::Pool::new(writer, 0, options)),
             readers: Arc::new(connect::Pool::new(reader, more, options)),
+            peek: Arc::default(),
             cancel: None,
         })
     }
@@ -147,7 +149,14 @@ impl Store for Sqlite {
     }
 
     fn generation(&self) -> Result<u64> {
-        self.read(names::generation)
+        // Here there is time to open what the calls after this one look with.
+        let open = || connect::reader(&self.path, self.read_only, &Options { busy_timeout_ms: 0, ..self.options.clone() });
+        self.peek.open(open);
+        self.generation_at_once().map_or_else(|| self.read(names::generation), Ok)
+    }
+
+    fn generation_at_once(&self) -> Option<u64> {
+        self.peek.look(names::generation)
     }
 
     fn apply(&self, change: Change<'_>) -> Result<Applied> {

@@ -1,7 +1,8 @@
 //! Lines to stderr, by a thread of their own.
 //!
 //! Promises: whoever starts us and never reads our stderr cannot stop a call: lines that do not fit into the queue are dropped and counted; a
-//! line is written whole; [`finish`] waits for what is queued, for a bounded time.
+//! line is written whole; [`finish`] waits for what is queued, for a bounded time. When lines come fast they are written together, since
+//! waking the thread and writing cost as much as a call that is answered from the cache.
 //! Does not: decide what is said.
 
 use std::{
@@ -17,6 +18,10 @@ use std::{
 
 /// Lines that wait while stderr is not read: a pipe holds some 300 more.
 const QUEUE: usize = 1024;
+/// What is written at once at most: a pipe takes so much whole (PIPE_BUF), whoever else writes to it.
+const TOGETHER_BYTES: usize = 4096;
+/// How long the thread lets lines gather when several had come at once: nobody sees it, and nobody has to wake the thread meanwhile.
+const GATHER: Duration = Duration::from_millis(2);
 
 enum Message {
     Line(Vec<u8>),
@@ -35,12 +40,47 @@ fn writer() -> Option<&'static SyncSender<Message>> {
     WRITER.get_or_init(start).as_ref()
 }
 
-fn write(lines: &Receiver<Message>) {
-    for message in lines {
+fn write(messages: &Receiver<Message>) {
+    while let Ok(first) = messages.recv() {
+        let mut together = Together::default();
+        together.take(first);
+        let mut more = 0;
+        while let Ok(message) = messages.try_recv() {
+            together.take(message);
+            more += 1;
+        }
+        together.write();
+        if more > 0 {
+            thread::sleep(GATHER);
+        }
+    }
+}
+
+/// Lines that are written at once.
+#[derive(Default)]
+struct Together(Vec<u8>);
+
+impl Together {
+    fn take(&mut self, message: Message) {
         match message {
+            Message::Line(line) => {
+                if self.0.len() + line.len() > TOGETHER_BYTES {
+                    self.write();
+                }
+                self.0.extend_from_slice(&line);
+            }
+            Message::Finish(done) => {
+                self.write();
+                let _ = done.try_send(());
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        if !self.0.is_empty() {
             // A stderr that is gone loses its lines, not the calls.
-            Message::Line(line) => drop(io::stderr().lock().write_all(&line)),
-            Message::Finish(done) => drop(done.try_send(())),
+            drop(io::stderr().lock().write_all(&self.0));
+            self.0.clear();
         }
     }
 }

@@ -92,8 +92,8 @@ pub fn latest() -> String {
 ///
 /// # Errors
 /// [`ToolError::Argument`] that names the argument.
-pub fn decode<I: DeserializeOwned>(arguments: Map<String, Value>) -> Result<I, ToolError> {
-    let given: Map<String, Value> = arguments.into_iter().filter(|(_, value)| !value.is_null()).collect();
+pub fn decode<I: DeserializeOwned>(mut given: Map<String, Value>) -> Result<I, ToolError> {
+    given.retain(|_, value| !value.is_null());
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();
         // It repeats the caller's own words.

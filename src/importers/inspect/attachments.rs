@@ -66,23 +66,20 @@ impl<'a> Attachments<'a> {
         if self.by_hash.is_empty() && self.by_index.is_empty() {
             return Cow::Borrowed(json);
         }
-        let mut out: Option<String> = None;
+        // Put together at the end, when its length is known: contents are long, and a text that grows is copied again and again.
+        let mut parts = Vec::new();
         let mut rest = json;
         while let Some((before, after)) = FINDER.find(rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
             let name = after.get(SCHEME.len()..).unwrap_or_default();
             let (taken, content) = self.find(name).map_or((0, SCHEME), |(taken, content)| (taken, content));
-            let out = out.get_or_insert_with(|| String::with_capacity(json.len() + 1024));
-            out.push_str(before);
-            out.push_str(content);
+            parts.extend([before, content]);
             rest = name.get(taken..).unwrap_or_default();
         }
-        match out {
-            Some(mut out) => {
-                out.push_str(rest);
-                Cow::Owned(out)
-            }
-            None => Cow::Borrowed(json),
+        if parts.is_empty() {
+            return Cow::Borrowed(json);
         }
+        parts.push(rest);
+        Cow::Owned(parts.concat())
     }
 
     /// Decoded text with its references replaced.

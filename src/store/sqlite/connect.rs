@@ -7,7 +7,7 @@
 use std::{
     ops::Deref,
     path::Path,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -286,13 +286,36 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// One state of the file, for as long as this lives.
-pub(super) struct Snapshot<'a>(rusqlite::Transaction<'a>);
+/// A connection of its own for the one read that each call over HTTP begins with. It waits for no lock of the database, and no one reads
+/// anything else with it, so that who holds it gives it back at once.
+#[derive(Default)]
+pub(super) struct Peek(OnceLock<Mutex<Connection>>);
+
+impl Peek {
+    /// Opens it where it is not open; it stays shut where that fails, since whoever asks has another way. Nobody waits for the opening.
+    pub(super) fn open(&self, open: impl FnOnce() -> Result<Connection>) {
+        if self.0.get().is_none()
+            && let Ok(connection) = open()
+        {
+            let _ = self.0.set(Mutex::new(connection));
+        }
+    }
+
+    /// What `read` says; none where it is not open, or could not say it without waiting. One statement sees one state by itself.
+    pub(super) fn look<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Option<T> {
+        let connection = self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        read(&connection).ok()
+    }
+}
+
+/// One state of the file, for as long as this lives. Not rusqlite's transaction: that parses its two statements anew each time.
+pub(super) struct Snapshot<'a>(&'a mut Connection);
 
 impl<'a> Snapshot<'a> {
     /// Begins a read: the first statement fixes the state that all see.
     pub(super) fn begin(connection: &'a mut Connection) -> Result<Self> {
-        Ok(Self(connection.transaction_with_behavior(TransactionBehavior::Deferred)?))
+        connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+        Ok(Self(connection))
     }
 }
 
@@ -300,6 +323,16 @@ impl Deref for Snapshot<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        &self.0
+        self.0
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let ended = self.0.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        // Nothing was written, so it can hardly fail; but a connection that stays in its state would never see another.
+        if ended.is_err() && !self.0.is_autocommit() {
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 Instructions: user-space, per request, by `valgrind --tool=callgrind` over N keep-alive `tools/call` requests, as the difference between
 2 N and N requests, so that start-up does not count. CPU: seconds of the process over the requests served at 64 connections. p50, p99: as
-the clients saw them, the median of three repeats. A miss varies an argument; `/metrics` must say as many misses as were asked for.
-`--soak` instead: resident memory after a million requests from 100,000 addresses.
+the clients saw them, the median of three repeats. A miss varies an argument; `/metrics` must say as many misses as were asked for. The
+targets are for a trivial tool's miss, which a build with the feature `fixtures` has (`--fixtures`); beside it stands that of `runs_list`.
+`--soak` instead: resident memory after a million requests from 100,000 addresses, all of them hits or (`--misses`) misses.
 
 Promises: one body, one load program for every server; a bad answer anywhere ends the run with 1.
 Does not: judge against the targets unless `--check` is given.
@@ -36,6 +37,8 @@ CONNECTIONS = 64
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runlore", default=str(ROOT / "target/release/runlore"), help="a release build (default: %(default)s)")
+    parser.add_argument("--fixtures", default=str(ROOT / "target/runlore-fixtures"), help="the same with --features fixtures; where it is "
+                        "not there, the row of the trivial tool is left out (default: %(default)s)")
     parser.add_argument("--python", default=str(ROOT / "target/test-cache/venv-2x/bin/python"), help="with the official SDK (tests/run installs it)")
     parser.add_argument("--node", default=shutil.which("node"), help="for the TypeScript server")
     parser.add_argument("--era", choices=["modern", "legacy"], default="modern")
@@ -44,6 +47,7 @@ def arguments():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default="", help="names of servers, with commas")
     parser.add_argument("--soak", action="store_true", help="memory after a million requests from 100,000 addresses, and nothing else")
+    parser.add_argument("--misses", action="store_true", help="with --soak: each request is another question")
     parser.add_argument("--check", action="store_true", help="exit 1 where a target of the issue is missed")
     return parser.parse_args()
 
@@ -142,16 +146,20 @@ class Bench:
     """What is asked: the same call each time (a hit), or each time another (a miss)."""
 
     def __init__(self, home):
-        runlore = [OPTIONS.runlore, "mcp", "--http", "--port", "PORT", "--admin-listen", "ADMIN"]
+        flags = ["mcp", "--http", "--port", "PORT", "--admin-listen", "ADMIN"]
+        runlore, fixtures = [OPTIONS.runlore, *flags], [OPTIONS.fixtures, *flags]
         rust = PEERS / "release"
         self.servers = {
             "floor": dict(words=[str(rust / "floor"), "PORT"]),
             "bare rmcp": dict(words=[str(rust / "bare_rmcp"), "PORT"]),
             "runlore hit": dict(words=runlore, home=home, admin=True),
-            "runlore miss": dict(words=runlore, home=home, admin=True),
+            "trivial miss": dict(words=fixtures, home=home, admin=True),
+            "runs_list miss": dict(words=runlore, home=home, admin=True),
             "python": dict(words=[OPTIONS.python, str(HERE / "peers/python_server.py"), "PORT"]),
             "typescript": dict(words=[OPTIONS.node, str(HERE / "peers/typescript_server.mjs"), "PORT", str(MODULES), OPTIONS.era]),
         }
+        if not Path(OPTIONS.fixtures).exists():
+            del self.servers["trivial miss"]
         only = [name for name in OPTIONS.only.split(",") if name]
         self.servers = {name: how for name, how in self.servers.items() if not only or name in only}
 
@@ -160,13 +168,14 @@ class Bench:
         # A time before all runs; for a miss another one each time.
         since = f"2019-01-01T00:00:00.{first:02}@N@Z" if "miss" in server.name else "2019-01-01T00:00:00Z"
         arguments = {"limit": 4, "since": since}
-        params = {"name": "runs_list", "arguments": arguments}
+        tool = "trivial" if "trivial" in server.name else "runs_list"
+        params = {"name": tool, "arguments": arguments}
         lines = ["POST /mcp HTTP/1.1", f"host: 127.0.0.1:{server.port}", "content-type: application/json",
                  "accept: application/json, text/event-stream", "user-agent: bench"]
         if OPTIONS.era == "modern":
             params["_meta"] = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
                                "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"}}
-            lines += ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/call", "mcp-name: runs_list"]
+            lines += ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/call", f"mcp-name: {tool}"]
         else:
             lines.append("mcp-protocol-version: 2025-11-25")
         files = Path(WORK.name, "head"), Path(WORK.name, "body")
@@ -240,7 +249,7 @@ def missed(rows):
     def hold(good, words):
         if not good:
             said.append(words)
-    for name, most in [("runlore hit", 100_000), ("runlore miss", 135_000)]:
+    for name, most in [("runlore hit", 100_000), ("trivial miss", 135_000)]:
         if not has(name):
             continue
         row = rows[name]
@@ -256,12 +265,13 @@ def missed(rows):
 
 
 def soak(bench):
-    how = {**bench.servers["runlore hit"]}
+    name = "runs_list miss" if OPTIONS.misses else "runlore hit"
+    how = {**bench.servers[name]}
     how["words"] = [*how["words"], "--client-header", "X-Forwarded-For", "--request-rate", "600", "--rate", "120"]
-    server = Server("runlore hit", **how)
+    server = Server(name, **how)
     began = time.monotonic()
     for part in range(10):
-        bench.ask(server, CONNECTIONS, 100_000, head="x-forwarded-for: @A@\r\n")
+        bench.ask(server, CONNECTIONS, 100_000, first=part, head="x-forwarded-for: @A@\r\n")
         print(f"{(part + 1) * 100_000:,} requests, {time.monotonic() - began:.0f} s: {server.resident_mb():.1f} MB", flush=True)
     # What is measured is memory after half a minute without a request; a server that ends meanwhile is noticed.
     try:

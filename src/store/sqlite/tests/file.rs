@@ -197,9 +197,37 @@ fn a_read_waits_for_a_connection_until_the_deadline() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { busy_timeout_ms: 50, readers_max: 1, ..Options::default() };
     let store = open_with(&dir.path().join("history.db"), &options).unwrap();
-    let inner = store.read(|_| Ok(store.generation().map_err(|error| error.to_string()))).unwrap();
+    let inner = store.read(|_| Ok(store.files(None).map_err(|error| error.to_string()))).unwrap();
     assert!(inner.unwrap_err().contains("busy"));
+    assert_eq!(store.files(None).unwrap(), []);
+}
+
+#[test]
+fn the_generation_is_had_at_once_and_is_never_an_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("history.db");
+    let options = Options { readers_max: 1, ..Options::default() };
+    let (store, other) = (open_with(&path, &options).unwrap(), open(&path).unwrap());
+    assert_eq!(store.generation_at_once(), None, "nothing is opened for who does not ask");
     assert_eq!(store.generation().unwrap(), 0);
+    for (generation, name) in (1..).zip(["a", "b", "c"]) {
+        one(name, 1).put(&other).unwrap();
+        // Also while the only reader is lent, and sees what was before.
+        let seen = store.read(|_| Ok(store.generation_at_once())).unwrap();
+        assert_eq!((seen, store.generation().unwrap()), (Some(generation), generation));
+    }
+}
+
+#[test]
+fn a_read_leaves_its_connection_without_a_state_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { readers_max: 1, ..Options::default() };
+    let store = open_with(&dir.path().join("history.db"), &options).unwrap();
+    for count in 0..3 {
+        assert_eq!(store.files(None).unwrap().len(), count);
+        assert!(store.read(|_| Err::<(), _>(Error::Damaged)).is_err());
+        one(&count.to_string(), 1).put(&store).unwrap();
+    }
 }
 
 #[test]
