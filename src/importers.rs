@@ -106,12 +106,6 @@ pub fn open<'a>(
     }
 }
 
-/// The log id of the record of the run `run_id`.
-#[must_use]
-pub fn record_log_id(run_id: &str) -> String {
-    record::log_id(run_id)
-}
-
 fn json<'a>(
     mut input: Box<dyn Input + 'a>,
     beside: &'a dyn Beside,

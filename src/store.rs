@@ -346,6 +346,12 @@ pub trait Store: Send + Sync {
     /// As every read: [`Error`].
     fn files(&self, source: Option<&str>) -> Result<Vec<FileRow>>;
 
+    /// What could not be read of files whose rest stands, by path.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn remarks(&self) -> Result<BTreeMap<String, Vec<String>>>;
+
     /// What the project declares.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `runlore export`: a run as a record, with its transcripts and analyses beside it.
 //!
 //! Promises: importing what was written and exporting it again gives the same bytes; a directory appears whole or not at all; nothing but an
-//! older export of the same run is replaced; memory is one evaluation.
+//! older export of the same run is replaced, and what else stands there stays; memory is one evaluation.
 //! Does not: export what is only worked out in this project (numbers, recorded or scratch).
 
 use std::{
@@ -143,9 +143,35 @@ fn write_whole(store: &dyn Store, run: &Run, top: &Path, target: &Path) -> Resul
         document(&fresh, &analysis)?;
     }
     if target.exists() {
-        fs::rename(target, made.path().join("old"))?;
+        let old = made.path().join("old");
+        fs::rename(target, &old)?;
+        keep(&old, Path::new(""), &fresh)?;
     }
     Ok(fs::rename(&fresh, target)?)
+}
+
+/// Moves what an older export did not write, such as an analysis that was saved there since, over to the new one.
+fn keep(old: &Path, below: &Path, fresh: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(old.join(below))? {
+        let entry = entry?;
+        let name = below.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            keep(old, &name, fresh)?;
+        } else if !is_ours(&name, fresh) {
+            fs::create_dir_all(fresh.join(below))?;
+            fs::rename(old.join(&name), fresh.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an export wrote the file, or has just written what it holds.
+fn is_ours(name: &Path, fresh: &Path) -> bool {
+    let text = name.to_string_lossy();
+    let numbered = text.strip_prefix(TRANSCRIPTS).and_then(|file| file.strip_suffix(".jsonl"));
+    let transcript = numbered.is_some_and(|number| number.len() == 6 && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let saved = text.strip_prefix(ANALYSES).filter(|file| !file.contains('/')).map(|file| format!("{ANALYSES}saved/{file}"));
+    transcript || fresh.join(name).exists() || saved.is_some_and(|file| fresh.join(file).exists())
 }
 
 fn record(store: &dyn Store, run: &Run, directory: &Path) -> Result<(), Fault> {

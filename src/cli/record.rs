@@ -15,7 +15,8 @@ use super::{
     session::{Place, Session},
 };
 use crate::{
-    importers::{self, beside::RECORD},
+    domain::grouping::record_log_id,
+    importers::beside::RECORD,
     local::{
         declared,
         index::{HISTORY, SCRATCH},
@@ -46,7 +47,7 @@ pub fn run(args: &RecordArgs, place: &Place, output: &mut Output) -> Result<u8, 
         return Err(CliError::Refused(format!("run {id} is recorded already")));
     }
     let files = session.store().files(Some(SCRATCH)).map_err(|error| CliError::Refused(error.to_string()))?;
-    let log_id = importers::record_log_id(&run.run_id);
+    let log_id = record_log_id(&run.run_id);
     let held = files.into_iter().find(|row| row.state == FileState::Log(log_id.clone()));
     let file = held
         .map(|row| row.stamp.path)

@@ -87,6 +87,12 @@ pub fn is_record(format: &str, pinned: bool) -> bool {
     format == RECORD && !pinned
 }
 
+/// The log id of the record of the run `run_id`.
+#[must_use]
+pub fn record_log_id(run_id: &str) -> String {
+    format!("{RECORD} {run_id}")
+}
+
 /// What decides between two files that hold one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {

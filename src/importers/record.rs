@@ -17,7 +17,7 @@ use super::{Input, Limits, Opened, Refused, beside::Beside, nan::strict, scan::S
 use crate::{
     domain::{
         extras::Extras,
-        grouping::RECORD,
+        grouping::{RECORD, record_log_id},
         log::{ArmInfo, EvaluationInfo, LogHeader},
         run_record::{Eval, RunRecord, SCHEMA_VERSION},
     },
@@ -94,7 +94,7 @@ fn header(record: &RunRecord) -> LogHeader {
         arms.entry(&cell.arm).or_insert_with(|| ArmInfo { name: cell.arm.clone(), ..ArmInfo::default() });
     }
     LogHeader {
-        log_id: log_id(&record.run_id),
+        log_id: record_log_id(&record.run_id),
         format: RECORD.to_owned(),
         run_key: record.run_id.clone(),
         task_id: None,
@@ -112,11 +112,6 @@ fn header(record: &RunRecord) -> LogHeader {
         metadata: record.metadata.clone(),
         metrics: record.metrics.clone(),
     }
-}
-
-/// The log id of the record of a run.
-pub(super) fn log_id(run_id: &str) -> String {
-    format!("{RECORD} {run_id}")
 }
 
 fn evaluation(eval: &Eval) -> EvaluationInfo {

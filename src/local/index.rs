@@ -10,7 +10,7 @@ mod group;
 mod tests;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -27,7 +27,10 @@ use super::{
 };
 use crate::{
     domain::declared::{Declared, RunRule},
-    importers::{self, Input, Limits, Opened, Refused, beside::Beside},
+    importers::{
+        self, Input, Limits, Opened, Refused,
+        beside::{Beside, RECORD},
+    },
     store::{Change, FileRow, FileStamp, FileState, Kind, Selector, Store},
     telemetry::redaction::Redactor,
 };
@@ -103,6 +106,8 @@ struct Found {
 struct Pass<'a> {
     indexer: &'a Indexer<'a>,
     known: HashMap<String, FileRow>,
+    /// What of a known file could not be read.
+    remarks: BTreeMap<String, Vec<String>>,
     ancestry: Ancestry,
     report: Report,
     /// Directories of which nothing can be said to be gone.
@@ -228,12 +233,19 @@ fn place(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// Whether the file is named as a run record is.
+fn is_record(candidate: &Candidate) -> bool {
+    candidate.path.file_name().is_some_and(|name| name == RECORD)
+}
+
 impl<'a> Pass<'a> {
     fn begin(indexer: &'a Indexer<'a>) -> Result<Self, Box<Report>> {
-        let known = indexer.store.files(None).map_err(|error| Box::new(Report { stopped: Some(error), ..Report::default() }))?;
+        let stopped = |error| Box::new(Report { stopped: Some(error), ..Report::default() });
+        let known = indexer.store.files(None).map_err(stopped)?;
+        let remarks = indexer.store.remarks().map_err(stopped)?;
         let known = known.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
         let ancestry = Ancestry::new(indexer.root, &indexer.environment);
-        Ok(Self { indexer, known, ancestry, report: Report::default(), unread: Vec::new() })
+        Ok(Self { indexer, known, remarks, ancestry, report: Report::default(), unread: Vec::new() })
     }
 
     /// Whether the declarations stand in the store now.
@@ -290,7 +302,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn candidate(&mut self, (path, beside): Grouped, how: &Found, named: bool) -> Option<Candidate> {
+    fn candidate(&mut self, (path, mut beside): Grouped, how: &Found, named: bool) -> Option<Candidate> {
+        group::without_links(&path, &mut beside);
         let relative = path.strip_prefix(self.indexer.root).unwrap_or(&path);
         let Some(key) = relative.to_str().map(str::to_owned) else {
             // Two such names can look alike as text, and the key must tell them apart.
@@ -338,10 +351,10 @@ impl<'a> Pass<'a> {
 
     /// Looks at each candidate, in order, until the store takes no more.
     fn read(mut self, candidates: Vec<Candidate>) -> Report {
-        let mut due = Vec::new();
+        let (mut due, mut copies) = (Vec::new(), Vec::new());
         for candidate in candidates {
             self.report.files += 1;
-            due.extend(self.due(candidate));
+            due.extend(self.due(candidate, &mut copies));
         }
         self.indexer.progress.begin(due.len() as u64, due.iter().map(|(_, stat)| stat.size).sum());
         for (candidate, _) in &due {
@@ -351,18 +364,26 @@ impl<'a> Pass<'a> {
                 break;
             }
         }
+        let records: Vec<Candidate> = due.into_iter().map(|(candidate, _)| candidate).filter(is_record).collect();
+        if self.report.stopped.is_none()
+            && let Err(error) = self.again(copies, &records)
+        {
+            self.report.stopped = Some(error);
+        }
         self.indexer.progress.end();
         self.report.runs.retain(|run| self.indexer.store.select(&Selector::Id(run), 1).map_or(true, |found| !found.is_empty()));
         self.report
     }
 
     /// The candidate, where it has to be read.
-    fn due(&mut self, candidate: Candidate) -> Option<(Candidate, file::Stat)> {
+    fn due(&mut self, candidate: Candidate, copies: &mut Vec<Candidate>) -> Option<(Candidate, file::Stat)> {
         match file::Stat::of(&candidate, self.indexer.file_bytes_max) {
             Ok(stat) if self.is_unchanged(&candidate, &stat) => {
                 self.report.unchanged += 1;
-                if let Some(FileState::Broken(reason)) = self.known.get(&candidate.key).map(|row| &row.state) {
-                    self.report.broken.push(Remark::new(&candidate.key, reason));
+                if matches!(self.known.get(&candidate.key).map(|row| &row.state), Some(FileState::CopyOf(_))) {
+                    copies.push(candidate);
+                } else {
+                    self.still(&candidate.key);
                 }
                 None
             }
@@ -372,6 +393,28 @@ impl<'a> Pass<'a> {
                 self.unfit(&candidate, &unfit);
                 None
             }
+        }
+    }
+
+    /// Copies of logs (`copies` are as they were, `records` were read in this look): those that the look made the store forget, since what they
+    /// are copies of has changed, are read now; of the others is said what was said before.
+    fn again(&mut self, copies: Vec<Candidate>, records: &[Candidate]) -> crate::store::Result<()> {
+        let forgets = self.report.changed && !(copies.is_empty() && records.is_empty());
+        let rows = if forgets { self.indexer.store.files(None)? } else { Vec::new() };
+        let held: HashSet<&str> = rows.iter().map(|row| row.stamp.path.as_str()).collect();
+        let forgotten = |candidate: &&Candidate| forgets && !held.contains(candidate.key.as_str());
+        let (lost, kept): (Vec<&Candidate>, Vec<&Candidate>) = copies.iter().partition(forgotten);
+        kept.into_iter().for_each(|candidate| self.still(&candidate.key));
+        lost.into_iter().chain(records.iter().filter(forgotten)).try_for_each(|candidate| self.one(candidate))
+    }
+
+    /// Says of a file that is as it was what was said when it was read.
+    fn still(&mut self, key: &str) {
+        if let Some(FileState::Broken(reason)) = self.known.get(key).map(|row| &row.state) {
+            self.report.broken.push(Remark::new(key, reason));
+        }
+        for remark in self.remarks.get(key).into_iter().flatten() {
+            self.report.broken.push(Remark::new(key, remark));
         }
     }
 

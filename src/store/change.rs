@@ -29,6 +29,13 @@ pub enum Change<'a> {
         /// The paths.
         paths: Vec<String>,
     },
+    /// What could not be read of a file whose rest stands, so that it is told as long as it holds.
+    Remarks {
+        /// The path.
+        path: String,
+        /// Sentences; none for nothing.
+        remarks: Vec<String>,
+    },
     /// The declarations of `runlore.toml`, whole: cells are judged anew where a threshold changed.
     Declared(Declared),
 }

@@ -40,6 +40,7 @@ struct State {
 struct File {
     row: FileRow,
     log: Option<KeptLog>,
+    remarks: Vec<String>,
 }
 
 /// A log as it came.
@@ -68,7 +69,9 @@ impl KeptLog {
 impl State {
     fn world(&self) -> World {
         let logs = self.files.values().filter(|file| matches!(file.row.state, FileState::Log(_))).filter_map(|file| file.log.clone());
-        World::of(logs.collect(), &self.declared, &self.numbers, &self.evaluations)
+        let copies = self.files.values().filter(|file| matches!(file.row.state, FileState::CopyOf(_))).filter_map(|file| file.log.as_ref());
+        let records = copies.filter(|log| grouping::is_record(&log.header.format, log.pinned)).cloned().collect();
+        World::of(logs.collect(), records, &self.declared, &self.numbers, &self.evaluations)
     }
 
     fn run_of(&self, log_id: &str) -> Option<String> {
@@ -107,10 +110,11 @@ impl State {
         }
         let log = KeptLog { kind, header, extras, pinned, ancestors, attempts };
         let before = self.take(&file.path, Some(&log.header.log_id));
-        Ok(self.keep(file, log, before.map(|file| file.row.state)))
+        let dropped = before.as_ref().is_some_and(brings_analyses);
+        Ok(self.keep(file, log, before.map(|file| file.row.state), dropped))
     }
 
-    fn keep(&mut self, stamp: FileStamp, log: KeptLog, before: Option<FileState>) -> Applied {
+    fn keep(&mut self, stamp: FileStamp, log: KeptLog, before: Option<FileState>, dropped: bool) -> Applied {
         let id = log.header.log_id.clone();
         let copy = log.copy(&stamp.path);
         let others: Vec<(String, grouping::Copy, bool)> = self
@@ -124,7 +128,7 @@ impl State {
         if let Some((winner, ..)) = others.iter().find(|(_, other, counts)| *counts && !grouping::wins(&copy, other)) {
             let state = FileState::CopyOf(winner.clone());
             let changed = before.as_ref() != Some(&state);
-            self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log) });
+            self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log), remarks: vec![] });
             return Applied { changed, run_id: self.run_of(&id), copy_of: Some(winner.clone()), ..Applied::default() };
         }
         let run = grouping::runs(&[world::stub(&log)]).first().map(|run| (*run).to_owned());
@@ -139,8 +143,8 @@ impl State {
             };
             if let Some(winner) = self.files.values().find(own).map(|file| file.row.stamp.path.clone()) {
                 let state = FileState::CopyOf(winner.clone());
-                let changed = before.as_ref() != Some(&state);
-                self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log) });
+                let changed = before.as_ref() != Some(&state) || dropped || !log.extras.analyses.is_empty();
+                self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: Some(log), remarks: vec![] });
                 return Applied { changed, run_id: run, copy_of: Some(winner), ..Applied::default() };
             }
         }
@@ -162,28 +166,33 @@ impl State {
         let attempts = log.attempts.len() as u64;
         let path = stamp.path.clone();
         let own = !grouping::is_record(&log.header.format, log.pinned);
-        self.files.insert(path.clone(), File { row: FileRow { stamp, state: FileState::Log(id.clone()) }, log: Some(log) });
+        self.files
+            .insert(path.clone(), File { row: FileRow { stamp, state: FileState::Log(id.clone()) }, log: Some(log), remarks: vec![] });
         if own {
-            self.give_way(&id, &path);
+            self.give_way(&id);
         }
         Applied { changed: true, run_id: self.run_of(&id), attempts, counts, copy_of: None }
     }
 
-    /// Makes the records of the run that the log `id` is in copies of its file.
-    fn give_way(&mut self, id: &str, path: &str) {
+    /// Forgets the records of the run that the log `id` is in.
+    fn give_way(&mut self, id: &str) {
         let world = self.world();
         let run = world.run_of.get(id).cloned();
-        for file in self.files.values_mut().filter(|file| matches!(file.row.state, FileState::Log(_))) {
-            let Some(log) = &file.log else { continue };
-            if grouping::is_record(&log.header.format, log.pinned) && world.run_of.get(&log.header.log_id) == run.as_ref() {
-                file.row.state = FileState::CopyOf(path.to_owned());
-            }
-        }
+        self.files.retain(|_, file| {
+            let Some(log) = file.log.as_ref().filter(|log| grouping::is_record(&log.header.format, log.pinned)) else { return true };
+            Some(&log.header.run_key) != run.as_ref()
+        });
     }
 
     /// Takes a file out; where it held a log that counted and will hold another, the copies of that log go too.
     fn take(&mut self, path: &str, new: Option<&str>) -> Option<File> {
+        let world = self.world();
         let file = self.files.remove(path)?;
+        let run = file.log.as_ref().and_then(|log| world.run_of.get(&log.header.log_id)).map(|run| grouping::record_log_id(run));
+        if matches!(&file.row.state, FileState::Log(old) if new != Some(old)) {
+            let record = |log: &KeptLog| Some(&log.header.log_id) == run.as_ref();
+            self.files.retain(|_, other| !matches!(&other.row.state, FileState::CopyOf(_)) || !other.log.as_ref().is_some_and(record));
+        }
         if matches!(&file.row.state, FileState::Log(old) if new != Some(old)) {
             self.files.retain(|_, other| !matches!(&other.row.state, FileState::CopyOf(winner) if winner == path));
         }
@@ -192,8 +201,8 @@ impl State {
 
     fn skipped(&mut self, stamp: FileStamp, state: FileState) -> Applied {
         let before = self.take(&stamp.path, None);
-        let changed = before.is_none_or(|file| file.row.state != state);
-        self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: None });
+        let changed = before.is_none_or(|file| file.row.state != state || brings_analyses(&file));
+        self.files.insert(stamp.path.clone(), File { row: FileRow { stamp, state }, log: None, remarks: vec![] });
         Applied { changed, ..Applied::default() }
     }
 
@@ -208,6 +217,11 @@ impl State {
             }
         }
     }
+}
+
+/// Whether the file is that of a record that gave way and left its analyses to the run.
+fn brings_analyses(file: &File) -> bool {
+    matches!(file.row.state, FileState::CopyOf(_)) && file.log.as_ref().is_some_and(|log| !log.extras.analyses.is_empty())
 }
 
 /// Adds evaluations and arms that only attempts name; of two with one name the first stands.
@@ -300,6 +314,12 @@ impl Store for Model {
                 let gone = paths.iter().filter(|path| state.take(path, None).is_some()).count();
                 Applied { changed: gone > 0, ..Applied::default() }
             }
+            Change::Remarks { path, remarks } => {
+                if let Some(file) = state.files.get_mut(&path) {
+                    file.remarks = remarks;
+                }
+                Applied::default()
+            }
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
                 state.declared = declared;
@@ -314,6 +334,12 @@ impl Store for Model {
     fn files(&self, source: Option<&str>) -> Result<Vec<FileRow>> {
         let rows = self.state().files.values().map(|file| file.row.clone()).collect::<Vec<_>>();
         Ok(rows.into_iter().filter(|row| source.is_none() || row.stamp.source.as_deref() == source).collect())
+    }
+
+    fn remarks(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        let state = self.state();
+        let held = state.files.iter().filter(|(_, file)| !file.remarks.is_empty());
+        Ok(held.map(|(path, file)| (path.clone(), file.remarks.clone())).collect())
     }
 
     fn declared(&self) -> Result<Declared> {

@@ -171,6 +171,10 @@ impl Store for Sqlite {
         self.read(|connection| names::files(connection, source))
     }
 
+    fn remarks(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        self.read(names::remarks)
+    }
+
     fn declared(&self) -> Result<Declared> {
         self.read(names::declared)
     }

@@ -239,3 +239,77 @@ fn every_mapped_field_has_a_place() {
     }
     assert!(checked > 20, "{checked}");
 }
+
+fn note(project: &Project) -> String {
+    project.json(&["history"])["note"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_export_keeps_what_others_wrote_beside_it() {
+    let project = Project::new();
+    Log::new("r1", "t", "2026-11-01T09:00:00+00:00").all(2, "C").put(&project);
+    export(&project, "r1", ".history");
+    project.write(".history/r1/analysis/saved/why.md", "because\n");
+    project.write(".history/r1/NOTES.md", "mine\n");
+    // The run's own log counts, and the analysis beside its record is the run's all the same.
+    assert_eq!(project.json(&["analysis", "r1"])["entries"][0]["doc"], "because");
+    export(&project, "r1", ".history");
+    let held = files(&project.path().join(".history/r1"));
+    assert_eq!(held.get("analysis/saved/why.md").map(Vec::as_slice), Some(&b"because\n"[..]));
+    assert_eq!(held.get("NOTES.md").map(Vec::as_slice), Some(&b"mine\n"[..]));
+    assert_eq!(held.keys().filter(|name| name.starts_with("transcripts/")).count(), 2);
+    assert_eq!(project.json(&["show", "r1", "--attempts", "false"])["counts"]["passed"], 2);
+}
+
+#[test]
+fn a_record_beside_fewer_logs_than_it_holds_is_said() {
+    let project = Project::new();
+    let log = |task: &str| Log::new("r1", task, "2026-11-01T09:00:00+00:00").all(2, "C");
+    log("a").put(&project);
+    log("b").put(&project);
+    export(&project, "r1", ".history");
+    assert_eq!(note(&project), "");
+    let gone =
+        fs::read_dir(project.logs()).unwrap().map(|file| file.unwrap().path()).find(|path| path.to_string_lossy().contains("_b_")).unwrap();
+    fs::remove_file(&gone).unwrap();
+    for _ in 0..2 {
+        assert!(note(&project).contains("this record of run r1 holds 4 attempts; 2 count"), "{}", note(&project));
+    }
+    log("b").put(&project);
+    assert_eq!(note(&project), "");
+    assert_eq!(project.json(&["show", "r1", "--attempts", "false"])["counts"]["passed"], 4);
+}
+
+#[test]
+fn links_beside_a_record_lead_nowhere() {
+    let project = Project::new();
+    let outside = project.write("outside/secret.txt", "root:x:0:0\n");
+    write(&project, ".history/a", &whole("R"));
+    for name in ["transcripts/base.jsonl", "analysis/saved/link.md"] {
+        let _ = fs::remove_file(project.path().join(".history/a").join(name));
+        std::os::unix::fs::symlink(&outside, project.path().join(".history/a").join(name)).unwrap();
+    }
+    let said = note(&project);
+    assert!(said.contains("there is no such file in transcripts/"), "{said}");
+    let answers = [project.json(&["analysis", "R"]).to_string(), project.run(&["transcript", "R", "sum/1@base#1"]).err, said];
+    assert!(answers.iter().all(|answer| !answer.contains("root:x")), "{answers:?}");
+    assert_eq!(project.json(&["show", "R", "--attempts", "false"])["counts"]["passed"], 1);
+}
+
+#[test]
+fn what_could_not_be_read_is_said_as_long_as_it_holds() {
+    let project = Project::new();
+    write(&project, ".history/a", &whole("R"));
+    fs::remove_file(project.path().join(".history/a/transcripts/base.jsonl")).unwrap();
+    for _ in 0..2 {
+        assert!(note(&project).contains("names the transcript transcripts/base.jsonl"), "{}", note(&project));
+        let ran = project.run(&["import"]);
+        assert_eq!((ran.code, ran.err.contains("names the transcript")), (1, true), "{}", ran.err);
+    }
+    write(&project, ".history/a", &whole("R"));
+    assert_eq!(note(&project), "");
+    for broken in ["{", "", "[]", "<<<<<<< HEAD\n{}", "{\"runId\": \"R\"}"] {
+        project.write(".history/b/run.json", broken);
+        assert!(note(&project).contains(".history/b/run.json"), "{broken}: {}", note(&project));
+    }
+}

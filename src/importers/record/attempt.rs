@@ -67,15 +67,16 @@ impl Attempts<'_> {
         if lists.into_iter().any(|length| length > LIST_MAX) {
             return Err(said(format!("has a list of more than {LIST_MAX} items, the most that it may")));
         }
-        let transcript = self.transcript(&record).map_err(&said)?;
+        let (transcript, complaint) = self.transcript(&record);
+        self.ready.extend(complaint.map(|why| Item::Complaint(said(why))));
         Ok(self.built(evaluation, record, transcript))
     }
 
-    fn transcript(&mut self, record: &AttemptRecord) -> Result<Packed, String> {
-        let Some(file) = &record.transcript else { return Ok(Packed::default()) };
-        let (packed, complaint) = beside::transcript(self.beside, file, self.limits, self.redactor)?;
-        self.ready.extend(complaint.map(Item::Complaint));
-        Ok(packed)
+    /// The attempt's transcript, and what could not be read of it: the rest of the attempt stands.
+    fn transcript(&self, record: &AttemptRecord) -> (Packed, Option<String>) {
+        let Some(file) = &record.transcript else { return (Packed::default(), None) };
+        let read = beside::transcript(self.beside, file, self.limits, self.redactor);
+        read.unwrap_or_else(|why| (Packed::default(), Some(why)))
     }
 
     fn built(&self, evaluation: String, record: AttemptRecord, transcript: Packed) -> Attempt {

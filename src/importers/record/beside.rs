@@ -51,7 +51,10 @@ pub(super) fn transcript(
     while bytes.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
         let Some(rest) = left.checked_sub(line.len() as u64) else {
             let limit = limits.entry_bytes_max;
-            return Ok((packer.finish(), Some(format!("transcript {shown}: what is beyond its first {limit} bytes was left out"))));
+            return Ok((
+                packer.finish(),
+                Some(format!("has more than {limit} bytes of transcript in {shown}; what is beyond them was left out")),
+            ));
         };
         left = rest;
         packer.line(&json(&mut line));

@@ -158,11 +158,20 @@ fn what_does_not_fit_says_where() {
     }
     let attempt = wrong("/evals/0/attempts/1/outcom", json!("pass"));
     assert!(attempt.contains("of evaluation sum does not fit its schema at outcom: unknown field `outcom`"), "{attempt}");
-    let file = wrong("/evals/0/attempts/1/transcript", json!({"file": "transcripts/../../etc/passwd"}));
-    assert!(file.ends_with("there is no such file in transcripts/ beside the record"), "{file}");
     let cut = small().to_string();
     let cut = read_with(&cut.as_bytes()[..cut.len() - 3], &Files::default(), &Limits::default()).err().unwrap();
     assert!(cut.to_string().contains("cut off"), "{cut}");
+}
+
+#[test]
+fn a_transcript_that_cannot_be_read_is_said_and_the_attempt_stands() {
+    for name in ["transcripts/gone.jsonl", "transcripts/../../etc/passwd", "/etc/passwd"] {
+        let mut record = small();
+        record["evals"][0]["attempts"][1]["transcript"] = json!({"file": name});
+        let read = read(&record, &[("transcripts/a.jsonl", "{}")]).unwrap();
+        assert_eq!((read.attempts.len(), read.attempts[1].transcript.lines, read.complaints.len()), (2, 0, 1));
+        assert!(read.complaints[0].ends_with("there is no such file in transcripts/ beside the record"), "{:?}", read.complaints);
+    }
 }
 
 #[test]

@@ -13,12 +13,15 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, Pass, Remark, group::Directory, run_id_fault};
+use super::{Candidate, HISTORY, Pass, Remark, SCRATCH, group::Directory, run_id_fault};
 use crate::{
-    domain::{attempt::Attempt, declared::RunRule, extras::Extras, log::LogHeader},
-    importers::{Item, Opened, Refused, beside::Beside as _},
+    domain::{attempt::Attempt, declared::RunRule, extras::Extras, grouping, log::LogHeader},
+    importers::{
+        Item, Opened, Refused,
+        beside::{Beside as _, RECORD},
+    },
     local::root::reason,
-    store::{self, Applied, Change, FileStamp, FileState, LogChange},
+    store::{self, Applied, Change, FileStamp, FileState, LogChange, Selector},
 };
 
 /// Read at once: large enough that the system's cost per read does not show.
@@ -173,6 +176,9 @@ impl Pass<'_> {
             Err(Refused::NotALog(reason)) if candidate.path.extension().is_some_and(|extension| extension == "eval") => {
                 self.broken(candidate, stamp, format!("it is named .eval and is no log: {reason}"), &changed)
             }
+            Err(Refused::NotALog(reason)) if is_kept_record(candidate) => {
+                self.broken(candidate, stamp, format!("it is named {RECORD} and is no run record: {reason}"), &changed)
+            }
             Err(Refused::NotALog(reason)) => {
                 self.skip(candidate, &reason);
                 self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)
@@ -209,8 +215,13 @@ impl Pass<'_> {
         let ancestors = self.ancestors(&header, &mut extras);
         let mut complaints = Vec::new();
         let mut complained = 0_usize;
+        let mut seen = 0_u64;
+        let record = grouping::is_record(&header.format, pinned).then(|| header.run_key.clone());
         let mut attempts = items.filter_map(|item| match item {
-            Ok(Item::Attempt(attempt)) => Some(Ok::<Attempt, String>(*attempt)),
+            Ok(Item::Attempt(attempt)) => {
+                seen += 1;
+                Some(Ok::<Attempt, String>(*attempt))
+            }
             Ok(Item::Complaint(complaint)) => {
                 complained += 1;
                 complaints.extend((complained <= COMPLAINTS_MAX).then_some(complaint));
@@ -224,13 +235,35 @@ impl Pass<'_> {
         match applied {
             Ok(applied) => {
                 complaints.extend((complained > COMPLAINTS_MAX).then(|| format!("and {} more of the sort", complained - COMPLAINTS_MAX)));
+                complaints.extend(record.filter(|_| applied.copy_of.is_some()).and_then(|run| self.outnumbered(&run, seen)));
                 complaints.iter().for_each(|complaint| self.complain(&candidate.key, complaint));
                 self.written(candidate, applied, changed);
-                Ok(())
+                self.remember(candidate, complaints)
             }
             Err(store::Error::Import(reason)) => self.broken(candidate, file, reason, changed),
             Err(error) => Err(error),
         }
+    }
+
+    /// What a record that gives way to its run's own logs holds beyond them: said, since nobody sees it otherwise.
+    fn outnumbered(&self, run: &str, held: u64) -> Option<String> {
+        let run = self.indexer.store.select(&Selector::Id(run), 1).ok()?.into_iter().next()?;
+        let counted = u64::from(run.counts.total());
+        (held > counted).then(|| {
+            format!(
+                "this record of run {} holds {held} attempts; {counted} count, from the run's own logs that are here. Put the missing logs back, or take these away to let the record count",
+                run.run_id
+            )
+        })
+    }
+
+    /// Keeps what could not be read, so that it is said at every look until the file changes.
+    fn remember(&mut self, candidate: &Candidate, complaints: Vec<String>) -> store::Result<()> {
+        if complaints.is_empty() {
+            return Ok(());
+        }
+        let remarks = complaints.iter().map(|complaint| self.indexer.redactor.redact(complaint).into_owned()).collect();
+        self.apply(Change::Remarks { path: candidate.key.clone(), remarks }).map(drop)
     }
 
     /// The commits before the log's own: the repository's word, else the log's.
@@ -297,6 +330,12 @@ fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String
     let pinned = run_key.is_some();
     header.run_key = run_key.unwrap_or_else(|| std::mem::take(&mut header.run_key));
     Ok(pinned)
+}
+
+/// Whether somebody keeps the file as a run record: one that is none is a slip, not another file.
+fn is_kept_record(candidate: &Candidate) -> bool {
+    let kept = candidate.source.as_deref().is_some_and(|source| source == HISTORY || source == SCRATCH);
+    kept && candidate.path.file_name().is_some_and(|name| name == RECORD)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

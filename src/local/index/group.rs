@@ -56,6 +56,12 @@ pub(super) fn companions(main: &Path, bounds: Bounds) -> Vec<String> {
     names
 }
 
+/// Takes links out: what stands beside a log comes with it, from a repository perhaps, and must not lead to anything else of the reader's.
+pub(super) fn without_links(main: &Path, names: &mut Vec<String>) {
+    let directory = Directory::new(main, &[]);
+    names.retain(|name| fs::symlink_metadata(directory.path(name)).is_ok_and(|found| !found.file_type().is_symlink()));
+}
+
 fn relative(directory: &Path, file: &Path) -> Option<String> {
     file.strip_prefix(directory).ok()?.to_str().map(str::to_owned)
 }
@@ -146,8 +152,8 @@ impl Beside for Directory<'_> {
         if !self.names.iter().any(|other| other == name) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // A pipe can have taken the file's place since it was found: opening must not wait for its writer.
-        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(self.path(name))?;
+        // A pipe or a link can have taken the file's place since it was found: opening must not wait for a writer, nor go elsewhere.
+        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW).open(self.path(name))?;
         if file.metadata()?.is_file() { Ok(Box::new(io::BufReader::new(file))) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 }
@@ -202,7 +208,9 @@ mod tests {
             fs::write(path, name).unwrap();
         }
         let main = top.path().join("run.json");
-        let names = companions(&main, Bounds::default());
+        std::os::unix::fs::symlink("/etc/hostname", top.path().join("transcripts/link.jsonl")).unwrap();
+        let mut names = companions(&main, Bounds::default());
+        without_links(&main, &mut names);
         assert_eq!(names, ["transcripts/1.jsonl", "analysis/cached/a.md"]);
         let directory = Directory::new(&main, &names);
         let mut text = String::new();

@@ -135,7 +135,7 @@ fn one_broken_file_stops_nothing_and_is_still_said() {
     assert_eq!(project.run_keys(), ["logs/3 R"]);
     // It is not read again, and still said: an import that only repeats what was looked at must not hide it.
     let again = project.rescan(&[]);
-    assert_eq!((again.complaints.total, texts(&again.broken).len(), again.is_clean()), (0, 2, false));
+    assert_eq!((again.complaints.total, texts(&again.broken).len(), again.is_clean()), (0, 3, false));
     let named = project.import(&["logs/1", "logs"], None);
     assert_eq!(named.complaints.kept[0].text, "the archive is cut short");
 }

@@ -122,13 +122,20 @@ pub(crate) fn a_record_gives_way_to_the_runs_own_logs(store: &dyn Store) {
     };
     assert_eq!(record.put(store).unwrap().attempts, 2);
     own("a").put(store).unwrap();
-    assert_eq!((keys(store, "R"), copied(store)), (vec!["e/a#1".to_owned()], Some(FileState::CopyOf("a.json".into()))));
+    assert_eq!((keys(store, "R"), copied(store)), (vec!["e/a#1".to_owned()], None));
     own("b").put(store).unwrap();
     let applied = record.clone().file("record.json", "r2").put(store).unwrap();
     assert_eq!((applied.copy_of.as_deref(), applied.run_id.as_deref()), (Some("a.json"), Some("R")));
     assert_eq!(keys(store, "R"), ["e/a#1", "e/b#1"]);
-    store.apply(Change::Vanished { paths: vec!["a.json".into()] }).unwrap();
+    assert_eq!(copied(store), Some(FileState::CopyOf("a.json".into())));
+    // Whichever of the run's logs goes, what the record holds is looked at again.
+    store.apply(Change::Vanished { paths: vec!["b.json".into()] }).unwrap();
     assert_eq!(copied(store), None);
+    record.put(store).unwrap();
+    assert_eq!(copied(store), Some(FileState::CopyOf("a.json".into())));
+    own("b").put(store).unwrap();
+    assert_eq!(copied(store), None);
+    store.apply(Change::Vanished { paths: vec!["a.json".into()] }).unwrap();
     record.put(store).unwrap();
     assert_eq!((keys(store, "R"), copied(store)), (vec!["e/b#1".to_owned()], Some(FileState::CopyOf("b.json".into()))));
     store.apply(Change::Vanished { paths: vec!["b.json".into()] }).unwrap();
@@ -149,4 +156,31 @@ pub(crate) fn what_is_planned_by_arm_is_missing_by_arm(store: &dyn Store) {
     log.put(store).unwrap();
     let missing: Vec<_> = cells(store, &["Ra"], Grain::Evaluation).into_iter().map(|cell| (cell.key.arm, cell.counts.missing)).collect();
     assert_eq!(missing, [("m".to_owned(), 2), ("n".to_owned(), 2)]);
+}
+
+pub(crate) fn analyses_of_a_record_that_gave_way_stay(store: &dyn Store) {
+    let files = |store: &dyn Store| store.analyses("R").unwrap().into_iter().map(|one| one.file).collect::<Vec<_>>();
+    log("a", 2).run("R").with([attempt("1", Pass)]).put(store).unwrap();
+    let mut record = log("r", 1).record_of("R").file("record.json", "r").with([attempt("1", Pass)]);
+    record.extras.analyses = vec![analysis("x.json", AnalysisSource::Saved, 9)];
+    let before = store.generation().unwrap();
+    record.put(store).unwrap();
+    assert_eq!((files(store), store.generation().unwrap()), (vec!["x.json".to_owned()], before + 1));
+    record.extras.analyses = vec![analysis("y.json", AnalysisSource::Saved, 9)];
+    record.clone().file("record.json", "r2").put(store).unwrap();
+    assert_eq!((files(store), store.generation().unwrap()), (vec!["y.json".to_owned()], before + 2));
+    store.apply(Change::Vanished { paths: vec!["record.json".into()] }).unwrap();
+    assert_eq!(files(store), Vec::<String>::new());
+}
+
+pub(crate) fn remarks_last_as_long_as_their_file(store: &dyn Store) {
+    let log = log("a", 1).with([attempt("1", Pass)]);
+    log.put(store).unwrap();
+    store.apply(Change::Remarks { path: "a.json".into(), remarks: vec!["one".into(), "two".into()] }).unwrap();
+    let held: Vec<_> = store.remarks().unwrap().into_iter().collect();
+    assert_eq!(held, [("a.json".to_owned(), vec!["one".to_owned(), "two".to_owned()])]);
+    log.put(store).unwrap();
+    assert_eq!(store.remarks().unwrap().len(), 1, "the same file again");
+    log.clone().file("a.json", "changed").put(store).unwrap();
+    assert!(store.remarks().unwrap().is_empty());
 }

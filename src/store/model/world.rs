@@ -64,7 +64,13 @@ fn task(log: &KeptLog) -> String {
 }
 
 impl World {
-    pub(super) fn of(mut logs: Vec<KeptLog>, declared: &Declared, numbers: &BTreeMap<String, i64>, evaluations: &[String]) -> Self {
+    pub(super) fn of(
+        mut logs: Vec<KeptLog>,
+        records: Vec<KeptLog>,
+        declared: &Declared,
+        numbers: &BTreeMap<String, i64>,
+        evaluations: &[String],
+    ) -> Self {
         logs.sort_by_key(age);
         let stubs: Vec<LogStub> = logs.iter().map(stub).collect();
         let ids: Vec<String> = grouping::runs(&stubs).into_iter().map(str::to_owned).collect();
@@ -75,7 +81,8 @@ impl World {
         let run_of = logs.iter().zip(&ids).map(|(log, id)| (log.header.log_id.clone(), id.clone())).collect();
         let run = |(id, logs): (String, Vec<&KeptLog>)| {
             let number = numbers.get(&id).copied().unwrap_or(0);
-            (id.clone(), run(id, number, &logs, declared, evaluations))
+            let beside: Vec<&KeptLog> = records.iter().filter(|record| record.header.run_key == id).collect();
+            (id.clone(), run(id, number, &logs, &beside, declared, evaluations))
         };
         Self { runs: by_run.into_iter().map(run).collect(), run_of }
     }
@@ -91,7 +98,7 @@ impl World {
     }
 }
 
-fn run(run_id: String, number: i64, logs: &[&KeptLog], declared: &Declared, evaluations: &[String]) -> ModelRun {
+fn run(run_id: String, number: i64, logs: &[&KeptLog], beside: &[&KeptLog], declared: &Declared, evaluations: &[String]) -> ModelRun {
     let arms = arms(logs, declared);
     let attempts = attempts(logs, declared, arms.len() > 1);
     let infos = infos(logs, declared);
@@ -123,7 +130,7 @@ fn run(run_id: String, number: i64, logs: &[&KeptLog], declared: &Declared, eval
         evaluations,
         ancestors: logs[0].ancestors.clone(),
         extras: extras(logs, &attempts),
-        analyses: analyses(logs),
+        analyses: analyses(&[logs, beside].concat()),
         attempts,
         cells,
     }

@@ -19,11 +19,16 @@ CREATE TABLE pairs_m (
     a_attempt_no INTEGER NOT NULL, b_attempt_no INTEGER NOT NULL, picked INTEGER NOT NULL, picked_swapped INTEGER, judge TEXT,
     PRIMARY KEY (log_no, seq)
 ) WITHOUT ROWID;
+-- path: the file of a record that gave way to the run's own logs, whose analyses still are the run's; null for the log's own.
 CREATE TABLE analyses_m (
-    log_no INTEGER NOT NULL, source INTEGER NOT NULL, file TEXT NOT NULL, created_at INTEGER NOT NULL, doc TEXT NOT NULL,
+    log_no INTEGER NOT NULL, source INTEGER NOT NULL, file TEXT NOT NULL, created_at INTEGER NOT NULL, doc TEXT NOT NULL, path TEXT,
     PRIMARY KEY (log_no, source, file)
 ) WITHOUT ROWID;
 
+CREATE INDEX analyses_by_path ON analyses_m (path) WHERE path IS NOT NULL;
+
+-- remarks: what could not be read of the file, a JSON list; null for nothing.
+ALTER TABLE files ADD COLUMN remarks TEXT;
 -- kind: recorded wins over scratch between copies. record: 1 for a record of a whole run, which gives way to the run's own logs.
 ALTER TABLE files ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE logs_m ADD COLUMN record INTEGER NOT NULL DEFAULT 0;

@@ -55,11 +55,21 @@ pub(super) fn log(connection: &Connection, log_no: i64, extras: &Extras, labels:
     for (seq, pair) in (0_i64..).zip(&extras.pairs) {
         put_pair(connection, log_no, seq, pair, labels)?;
     }
-    let sql = "INSERT OR REPLACE INTO analyses_m (log_no, source, file, created_at, doc) VALUES (?1, ?2, ?3, ?4, ?5)";
-    for Analysis { file, source, created_at, doc } in &extras.analyses {
-        connection.prepare_cached(sql)?.execute(params![log_no, source.code(), file, created_at.millis(), doc.get()])?;
+    put_analyses(connection, log_no, &extras.analyses, None)
+}
+
+/// Writes analyses; `path` is the file of the record that they stand beside, where that is not the log's own.
+pub(super) fn put_analyses(connection: &Connection, log_no: i64, analyses: &[Analysis], path: Option<&str>) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO analyses_m (log_no, source, file, created_at, doc, path) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    for Analysis { file, source, created_at, doc } in analyses {
+        connection.prepare_cached(sql)?.execute(params![log_no, source.code(), file, created_at.millis(), doc.get(), path])?;
     }
     Ok(())
+}
+
+/// Takes out what a record's file brought while it gave way; whether there was anything.
+pub(super) fn drop_analyses(connection: &Connection, path: &str) -> Result<bool> {
+    Ok(connection.prepare_cached("DELETE FROM analyses_m WHERE path = ?1")?.execute([path])? > 0)
 }
 
 fn put_pair(connection: &Connection, log_no: i64, seq: i64, pair: &Pair, labels: &HashMap<String, i64>) -> Result<()> {

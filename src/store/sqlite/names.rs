@@ -4,7 +4,7 @@
 //! Does not: write, but for giving numbers to new names.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     hash::{BuildHasherDefault, Hasher},
 };
 
@@ -51,6 +51,15 @@ pub(super) fn file(connection: &Connection, path: &str) -> Result<Option<FileRow
     let mut statement = connection.prepare_cached(&format!("{FILE} WHERE path = ?1"))?;
     let mut rows = statement.query_and_then([path], file_row)?;
     rows.next().transpose()
+}
+
+pub(super) fn remarks(connection: &Connection) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut statement = connection.prepare_cached("SELECT path, remarks FROM files WHERE remarks IS NOT NULL")?;
+    let rows = statement.query_and_then([], |row| -> Result<(String, Vec<String>)> {
+        let text: String = row.get(1)?;
+        Ok((row.get(0)?, serde_json::from_str(&text)?))
+    })?;
+    rows.collect()
 }
 
 fn file_row(row: &Row<'_>) -> Result<FileRow> {

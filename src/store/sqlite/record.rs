@@ -16,6 +16,7 @@ use crate::{
     domain::{
         attempt::{Attempt, Check},
         declared::Declared,
+        extras::Extras,
         grouping::{self, Copy},
         log::{ArmInfo, EvaluationInfo, LogHeader},
         outcome::Counts,
@@ -31,6 +32,8 @@ pub(super) struct Kept {
     /// What decides between it and other files of the same log; the path is the caller's to fill in.
     pub copy: Copy,
     pub counts: Counts,
+    /// What was read besides.
+    pub extras: Extras,
 }
 
 const INSERT_LOG: &str =
@@ -84,7 +87,7 @@ pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChang
     }
     extras::log(connection, writer.log_no, &extras, &writer.labels)?;
     let copy = Copy { kind, status: header.status, attempts: written, completed_at: header.completed_at, path: String::new() };
-    Ok(Kept { log_no: writer.log_no, copy, counts })
+    Ok(Kept { log_no: writer.log_no, copy, counts, extras })
 }
 
 fn give_ancestors(connection: &Connection, ancestors: &[String]) -> Result<Option<i64>> {

@@ -1,15 +1,20 @@
 //! Records of whole runs beside those runs' own logs: both would count the same attempts, so the record gives way.
 //!
-//! Promises: whichever came first, the run's own logs count and the record is a copy of them.
+//! Promises: whichever came first, the run's own logs count and the record is a copy of them; its analyses stay the run's.
 //! Does not: compare what they say.
 
 use rusqlite::{Connection, params};
 
 use super::{
-    names::{COPY, LOG},
+    extras,
+    names::{self, COPY, LOG},
+    record,
     regroup::{self, Touched},
 };
-use crate::store::Result;
+use crate::{
+    domain::{extras::Analysis, grouping::record_log_id},
+    store::{FileRow, FileState, Result},
+};
 
 /// Where a log is the record of a run that has logs of its own: the file of the first of these.
 pub(super) fn own_log(connection: &Connection, log_no: i64) -> Result<Option<String>> {
@@ -20,8 +25,8 @@ pub(super) fn own_log(connection: &Connection, log_no: i64) -> Result<Option<Str
     Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
 }
 
-/// Takes the records of the run out that a log of its own, in the file at `path`, is in now.
-pub(super) fn give_way(connection: &Connection, log_no: i64, path: &str, touched: &mut Touched) -> Result<()> {
+/// Takes the records of the run out that a log of its own is in now.
+pub(super) fn give_way(connection: &Connection, log_no: i64, touched: &mut Touched) -> Result<()> {
     let sql = "SELECT r.log_no, r.path FROM logs_m own CROSS JOIN logs_m r ON r.run_no = own.run_no AND r.record = 1 WHERE own.log_no = ?1 AND own.record = 0";
     let records: Vec<(i64, String)> = {
         let mut statement = connection.prepare_cached(sql)?;
@@ -30,8 +35,20 @@ pub(super) fn give_way(connection: &Connection, log_no: i64, path: &str, touched
     };
     for (record, file) in records {
         regroup::remove(connection, record, touched)?;
-        let sql = "UPDATE files SET state = ?2, detail = ?3 WHERE path = ?1 AND state = ?4";
-        connection.prepare_cached(sql)?.execute(params![file, COPY, path, LOG])?;
+        // Forgotten, it is read at the next look, where what it holds beside the run's own logs is told.
+        connection.prepare_cached("DELETE FROM files WHERE path = ?1 AND state = ?2")?.execute(params![file, LOG])?;
     }
+    // One that gave way before is looked at again too: what it held beyond the others may be here now.
+    let sql = "DELETE FROM files WHERE state = ?2 AND log_id = (SELECT ?3 || r.run_id FROM logs_m l JOIN runs_m r ON r.run_no = l.run_no
+               WHERE l.log_no = ?1 AND l.record = 0)";
+    connection.prepare_cached(sql)?.execute(params![log_no, COPY, record_log_id("")])?;
     Ok(())
+}
+
+/// Keeps the analyses of a record that gives way: they are the run's, whose own logs have none. Whether there were any.
+pub(super) fn keep_analyses(connection: &Connection, winner: &str, path: &str, analyses: &[Analysis]) -> Result<bool> {
+    let Some(FileRow { state: FileState::Log(log_id), .. }) = names::file(connection, winner)? else { return Ok(false) };
+    let Some(log_no) = record::log_no(connection, &log_id)? else { return Ok(false) };
+    extras::put_analyses(connection, log_no, analyses, Some(path))?;
+    Ok(!analyses.is_empty())
 }

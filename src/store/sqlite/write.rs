@@ -6,7 +6,7 @@
 use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 
 use super::{
-    append,
+    append, extras,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
     record, records,
     regroup::{self, Touched},
@@ -23,6 +23,7 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Skipped { file, broken, reason } => skipped(&transaction, &file, if broken { BROKEN } else { SKIPPED }, &reason)?,
         Change::Vanished { paths } => vanished(&transaction, &paths)?,
         Change::Declared(declared) => declare(&transaction, &declared)?,
+        Change::Remarks { path, remarks } => remark(&transaction, &path, &remarks)?,
     };
     if applied.changed {
         transaction.prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'generation'")?.execute([])?;
@@ -40,6 +41,7 @@ fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Appli
     let mut touched = Touched::default();
     let file = change.file.clone();
     let log_id = change.header.log_id.clone();
+    let dropped = extras::drop_analyses(transaction, &file.path)?;
     release(transaction, held.as_ref(), Some(&log_id), &mut touched)?;
     let replaced = !touched.is_empty();
     let released = touched.clone();
@@ -60,14 +62,15 @@ fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Appli
         let state = FileState::CopyOf(path.clone());
         let same = held.is_some_and(|held| held.state == state);
         stamp(transaction, &file, COPY, &path, Some((&log_id, &copy)))?;
-        applied = Applied { changed: !same || !touched.is_empty(), ..Applied::default() };
+        let kept = records::keep_analyses(transaction, &path, &file.path, &kept.extras.analyses)?;
+        applied = Applied { changed: !same || !touched.is_empty() || dropped || kept, ..Applied::default() };
         regroup::settle(transaction, &declared, touched)?;
         applied.run_id = run_of_file(transaction, &path)?;
         applied.copy_of = Some(path);
         return Ok(applied);
     }
     beat(&savepoint, rival.as_ref(), &log_id, &copy, kept.log_no, &mut touched)?;
-    records::give_way(&savepoint, kept.log_no, &copy.path, &mut touched)?;
+    records::give_way(&savepoint, kept.log_no, &mut touched)?;
     savepoint.commit()?;
     stamp(transaction, &file, LOG, &log_id, Some((&log_id, &copy)))?;
     let mut own = Touched::default();
@@ -108,10 +111,15 @@ fn unchanged(transaction: &Transaction<'_>, held: Option<&FileRow>, change: &Log
 fn release(transaction: &Transaction<'_>, held: Option<&FileRow>, log_id: Option<&str>, touched: &mut Touched) -> Result<()> {
     let Some(held) = held else { return Ok(()) };
     let FileState::Log(old) = &held.state else { return Ok(()) };
-    if let Some(log_no) = record::log_no(transaction, old)? {
+    let log_no = record::log_no(transaction, old)?;
+    let run = log_no.map(|log_no| regroup::run_of(transaction, log_no)).transpose()?.flatten();
+    if let Some(log_no) = log_no {
         regroup::remove(transaction, log_no, touched)?;
     }
     if log_id != Some(old.as_str()) {
+        // A record that gave way to this log among others may hold what they lack now: it is looked at again.
+        let record = run.as_deref().map(grouping::record_log_id);
+        transaction.prepare_cached("DELETE FROM files WHERE log_id = ?1 AND state = ?2")?.execute(params![record, COPY])?;
         // Nobody has read the copies whole: forgotten, they are read at the next look, and one of them counts.
         let sql = "DELETE FROM files WHERE (log_id = ?1 OR detail = ?3) AND state = ?2";
         transaction.prepare_cached(sql)?.execute(params![old, COPY, held.stamp.path])?;
@@ -175,9 +183,10 @@ fn skipped(transaction: &Transaction<'_>, file: &FileStamp, code: i64, reason: &
     let changed = held.as_ref().is_none_or(|held| held.state != state);
     let mut touched = Touched::default();
     release(transaction, held.as_ref(), None, &mut touched)?;
+    let dropped = extras::drop_analyses(transaction, &file.path)?;
     stamp(transaction, file, code, reason, None)?;
     regroup::settle(transaction, &names::declared(transaction)?, touched)?;
-    Ok(Applied { changed, ..Applied::default() })
+    Ok(Applied { changed: changed || dropped, ..Applied::default() })
 }
 
 fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> {
@@ -187,10 +196,18 @@ fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> 
         let Some(held) = names::file(transaction, path)? else { continue };
         changed = true;
         release(transaction, Some(&held), None, &mut touched)?;
+        extras::drop_analyses(transaction, path)?;
         transaction.prepare_cached("DELETE FROM files WHERE path = ?1")?.execute([path])?;
     }
     regroup::settle(transaction, &names::declared(transaction)?, touched)?;
     Ok(Applied { changed, ..Applied::default() })
+}
+
+/// What could not be read of a file. No answer of the store depends on it.
+fn remark(transaction: &Transaction<'_>, path: &str, remarks: &[String]) -> Result<Applied> {
+    let text = if remarks.is_empty() { None } else { Some(serde_json::to_string(remarks)?) };
+    transaction.prepare_cached("UPDATE files SET remarks = ?2 WHERE path = ?1")?.execute(params![path, text])?;
+    Ok(Applied::default())
 }
 
 fn declare(transaction: &Transaction<'_>, new: &Declared) -> Result<Applied> {

@@ -115,6 +115,7 @@ struct State {
     files: BTreeMap<String, FileRow>,
     logs: BTreeMap<String, (String, bool)>,
     declared: Declared,
+    remarks: BTreeMap<String, Vec<String>>,
     applied: u64,
     pulled: u64,
     ancestors: Vec<String>,
@@ -201,6 +202,10 @@ impl Store for Memory {
                 }
                 Ok(Applied { changed: true, ..Applied::default() })
             }
+            Change::Remarks { path, remarks } => {
+                state.remarks.insert(path, remarks);
+                Ok(Applied::default())
+            }
             Change::Declared(declared) => {
                 state.declared = declared;
                 Ok(Applied { changed: true, ..Applied::default() })
@@ -210,6 +215,10 @@ impl Store for Memory {
 
     fn files(&self, _: Option<&str>) -> Result<Vec<FileRow>> {
         Ok(self.state().files.values().cloned().collect())
+    }
+
+    fn remarks(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        Ok(self.state().remarks.clone())
     }
 
     fn declared(&self) -> Result<Declared> {
