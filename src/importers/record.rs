@@ -50,7 +50,7 @@ pub(super) fn open<'a>(
 /// JSON of ours as its type; else what is wrong, and where.
 fn read<T: serde::de::DeserializeOwned>(bytes: Vec<u8>, redactor: &Redactor) -> Result<T, String> {
     let text = String::from_utf8(strict(bytes)).map_err(|_| "is no UTF-8".to_owned())?;
-    let text = redactor.redact(&text);
+    let text = redactor.redact_json(&text);
     let mut json = serde_json::Deserializer::from_str(&text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

@@ -146,7 +146,7 @@ fn metadata(members: &Members<'_>, shown: &Shown<'_>) -> BTreeMap<String, Value>
     let mut found = BTreeMap::new();
     let mut add = |key: &str, raw: Option<&serde_json::value::RawValue>| {
         let Some(raw) = raw else { return };
-        let safe = shown.redactor.redact(raw.get());
+        let safe = shown.redactor.redact_json(raw.get());
         let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
         found.insert(key.to_owned(), whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max))));
     };

@@ -20,7 +20,7 @@ use crate::{
     },
     importers::{
         inspect::header::{Shown, digest},
-        raw::{Fields, fields, list, number, text},
+        raw::{Fields, fields, json, list, number, text},
     },
 };
 
@@ -153,7 +153,7 @@ impl Parts<'_> {
     fn tags(&self) -> Vec<String> {
         let raw = self.top.get("config.tags");
         let pair = |(name, raw): &(Cow<'_, str>, &RawValue)| {
-            let value = text(Some(raw)).unwrap_or(Cow::Borrowed(raw.get()));
+            let value = text(Some(raw)).unwrap_or_else(|| json(raw));
             self.shown.text(&format!("{name}={}", self.shown.redactor.redact_value(name, &value)))
         };
         let plain = |raw: &&RawValue| text(Some(raw)).map(|tag| self.shown.text(&tag));

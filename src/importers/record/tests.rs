@@ -176,6 +176,30 @@ fn secrets_and_long_texts_are_taken_out_on_the_way_in() {
     assert_eq!(read.header.metadata["api_key"], "[REDACTED]");
 }
 
+#[test]
+fn secrets_in_escapes_are_taken_out_too() {
+    let secret = r"postgres:\/\/bob:hunter22x@db\/x password\u003dhunter22x";
+    let mut record = small();
+    record["metadata"] = json!({"url": "SECRET"});
+    record["evals"][0]["attempts"][1] = json!({
+        "case": "b", "arm": "m", "outcome": "fail", "input": "SECRET", "output": "SECRET", "error": "SECRET",
+        "checks": [{"name": "exact", "passed": false, "reason": "SECRET", "answer": "SECRET"}],
+        "transcript": {"file": "transcripts/x.jsonl"},
+    });
+    let text = record.to_string().replace("SECRET", secret);
+    let line = format!("{{\"k\":\"{secret}\"}}");
+    let files = Files::of(&[("transcripts/x.jsonl", &line), ("analysis/a.json", &line)]);
+    let read = read_with(text.as_bytes(), &files, &Limits::default()).unwrap();
+    let safe = "postgres://bob:[REDACTED]@db/x password=[REDACTED]";
+    let attempt = &read.attempts[1];
+    let texts = [&attempt.input, &attempt.output, &attempt.error, &attempt.checks[0].reason, &attempt.checks[0].answer];
+    assert!(texts.iter().all(|text| text.as_deref() == Some(safe)), "{texts:?}");
+    assert_eq!(read.header.metadata["url"], safe);
+    let line = format!("{{\"k\":\"{safe}\"}}");
+    assert_eq!(page(&attempt.transcript.chunks, 0, 9).unwrap(), [line.as_str()]);
+    assert_eq!(read.extras.analyses[0].doc.get(), line);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
