@@ -71,7 +71,7 @@ impl Parts<'_> {
         )?;
         let lasted = ["durationMs", "evaluationDurationMs"].into_iter().find_map(|key| number(self.stats().get(key)));
         // Casting a float saturates.
-        let completed_at = started_at.zip(lasted.filter(|lasted| *lasted > 0.0)).map(|(start, lasted)| start.plus_millis(lasted as i64));
+        let completed_at = started_at.zip(lasted.filter(|lasted| *lasted > 0.0)).and_then(|(start, lasted)| start.moved(lasted as i64));
         Ok(LogHeader {
             run_key: log_id.clone(),
             log_id,
@@ -108,7 +108,7 @@ impl Parts<'_> {
     fn written(&self) -> Option<Timestamp> {
         let said = ["results.timestamp", "createdAt"].into_iter().find_map(|key| Timestamp::parse(&text(self.top.get(key))?));
         // The library has it in milliseconds.
-        said.or_else(|| number(self.top.get("createdAt")).map(|millis| Timestamp::from_millis(millis as i64)))
+        said.or_else(|| number(self.top.get("createdAt")).and_then(|millis| Timestamp::of_millis(millis as i64)))
     }
 
     /// The evaluation's id.

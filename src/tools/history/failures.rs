@@ -189,7 +189,7 @@ impl Tool for Failures {
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
-        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
+        let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, _)| run_id.as_str()), &input.run)?;
         let mut found = failing(ctx, &run, input.filter.as_deref())?;
         let total = found.len();
         found.retain(|cell| place.as_ref().is_none_or(|(_, after)| order(cell) > *after));

@@ -145,6 +145,9 @@ fn what_the_library_gives_has_no_envelope() {
     nameless["id"] = json!("7");
     let whole = import(nameless.to_string()).unwrap();
     assert_eq!(whole.header.created_at.rfc3339(), "2026-01-02T03:04:05Z");
+    // A number that is no time in the years that can be written: the file's own time stands.
+    nameless["createdAt"] = json!(253_402_300_800_000_i64);
+    assert_eq!(import(nameless.to_string()).unwrap().header.created_at, MODIFIED);
     // Another tool's file of the same outline.
     let other = json!({"results": [{"text": "x"}], "prompts": ["p"]}).to_string();
     assert!(matches!(import(other), Err(Refused::NotALog(why)) if why.contains("how it ended")));
