@@ -109,7 +109,10 @@ const MINUTE_MS: i64 = 60_000;
 pub fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     ago(text, now)
         .or_else(|| {
-            NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0).and_then(|time| Timestamp::of_millis(time.and_utc().timestamp_millis()))
+            NaiveDate::parse_from_str(text, "%Y-%m-%d")
+                .ok()?
+                .and_hms_opt(0, 0, 0)
+                .and_then(|time| Timestamp::of_millis(time.and_utc().timestamp_millis()))
         })
         .or_else(|| Timestamp::parse(text))
         .ok_or_else(|| {

@@ -150,6 +150,17 @@ fn what_does_not_fit_says_where() {
     let rows = [
         ("/schemaVersion", json!(2), "the run record has schemaVersion 2; this runlore reads up to 1"),
         ("/runId", json!(" "), "the run record's runId must have 1 to 256 bytes and no control character"),
+        ("/runId", json!("latest"), "the run record's runId latest reads as a reference"),
+        ("/runId", json!("latest~3"), "the run record's runId latest~3 reads as a reference"),
+        ("/arms", json!([{"name": "m"}, {"name": "n"}, {"name": "m"}]), "the run record has the arm m twice, at arms[2]"),
+        ("/arms", json!([{"name": ""}]), "the run record does not fit its schema at arms[0].name: it must not be empty"),
+        (
+            "/arms",
+            json!([{"name": "m", "role": "x"}]),
+            "the run record does not fit its schema at arms[0].role: it must be control or variant",
+        ),
+        ("/evals/0/id", json!(""), "the run record does not fit its schema at evals[0].id: it must not be empty"),
+        ("/evals/0/cells", json!([{"arm": ""}]), "the run record does not fit its schema at evals[0].cells[0].arm: it must not be empty"),
         ("/creator", json!("me"), "the run record does not fit its schema at creator: unknown field `creator`"),
         ("/evals/0/threshold", json!(80), "the threshold of evaluation sum is no rate: give one from 0 to 1"),
     ];
@@ -158,11 +169,31 @@ fn what_does_not_fit_says_where() {
     }
     let attempt = wrong("/evals/0/attempts/1/outcom", json!("pass"));
     assert!(attempt.contains("of evaluation sum does not fit its schema at outcom: unknown field `outcom`"), "{attempt}");
+    let cost = wrong("/evals/0/attempts/1/costUsd", json!(-0.5));
+    assert!(cost.ends_with("of evaluation sum does not fit its schema at costUsd: it must not be negative"), "{cost}");
+    let arm = wrong("/evals/0/attempts/1/arm", json!(" "));
+    assert!(arm.ends_with("of evaluation sum does not fit its schema at arm: it must not be empty"), "{arm}");
     let file = wrong("/evals/0/attempts/1/transcript", json!({"file": "transcripts/../../etc/passwd"}));
     assert!(file.ends_with("there is no such file in transcripts/ beside the record"), "{file}");
     let cut = small().to_string();
     let cut = read_with(&cut.as_bytes()[..cut.len() - 3], &Files::default(), &Limits::default()).err().unwrap();
     assert!(cut.to_string().contains("cut off"), "{cut}");
+}
+
+#[test]
+fn nothing_of_a_file_is_lost_without_a_word() {
+    let refused = |text: &str| read_with(text.as_bytes(), &Files::default(), &Limits::default()).err().map(|refused| refused.to_string());
+    let whole = small().to_string();
+    assert_eq!(refused(&format!("{whole} \n")), None);
+    for more in ["x", "{}", "]", &whole] {
+        let why = refused(&format!("{whole}\n{more}")).unwrap();
+        assert!(why.contains("more follows there") && why.contains(&(whole.len() + 1).to_string()), "{why}");
+    }
+    for name in ["evals", "attempts"] {
+        let escaped = whole.replace(&format!("\"{name}\""), &format!("\"\\u00{:02x}{}\"", name.as_bytes()[0], &name[1..]));
+        let why = refused(&escaped).unwrap();
+        assert!(why.contains("with escapes"), "{name}: {why}");
+    }
 }
 
 #[test]
