@@ -137,9 +137,9 @@ mod tests {
             ("2026-11-30T12:00:01Z", "#-#-#t#:#:#z"),
             // Absolute paths.
             ("no file /tmp/a1/b.py:12", "no file b.py:#"),
-            ("no file /home/x/b.py:7", "no file b.py:#"),
+            ("no file /var/x/b.py:7", "no file b.py:#"),
             (r"no file C:\Users\x y\b.py", r"no file x y\b.py"),
-            (r"in d:/work/b.py, path=/srv/b.py:/opt/c/ (/b.py)", "in b.py, path=b.py:c (b.py)"),
+            (r"in d:/w/b.py, path=/srv/b.py:/opt/c/ (/b.py)", "in b.py, path=b.py:c (b.py)"),
             ("https://a.b/c/d and/or src/a/b.py ./a/b 3/4 // /", "https://a.b/c/d and/or src/a/b.py ./a/b #/# // /"),
         ];
         for (raw, normal) in rows {

@@ -189,8 +189,8 @@ fn nothing_of_a_file_is_lost_without_a_word() {
         let why = refused(&format!("{whole}\n{more}")).unwrap();
         assert!(why.contains("more follows there") && why.contains(&(whole.len() + 1).to_string()), "{why}");
     }
-    for name in ["evals", "attempts"] {
-        let escaped = whole.replace(&format!("\"{name}\""), &format!("\"\\u00{:02x}{}\"", name.as_bytes()[0], &name[1..]));
+    for (name, spelled) in [("evals", r#""\u0065vals""#), ("attempts", r#""\u0061ttempts""#)] {
+        let escaped = whole.replace(&format!("\"{name}\""), spelled);
         let why = refused(&escaped).unwrap();
         assert!(why.contains("with escapes"), "{name}: {why}");
     }
