@@ -261,6 +261,8 @@ pub struct Cause {
     pub signature: String,
     /// The evaluation.
     pub evaluation: String,
+    /// How these attempts ended: failed or errored.
+    pub outcome: Outcome,
     /// The first failed check; none for an errored attempt.
     pub check: Option<String>,
     /// The normalised reason.

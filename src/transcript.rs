@@ -94,7 +94,8 @@ impl<'a> Packer<'a> {
         if self.open_lines == 0 {
             return;
         }
-        let text = self.redactor.redact(&self.open);
+        // Lines are JSON. Their line feeds are no escapes, so a chunk is looked at as one.
+        let text = self.redactor.redact_json(&self.open);
         let data = compress(text.as_bytes());
         self.packed.bytes += text.len() as u64;
         self.packed.chunks.push(Chunk { first_line: self.packed.lines, lines: self.open_lines, data });
@@ -169,6 +170,26 @@ mod tests {
             let expected: Vec<String> = lines.iter().skip(offset).take(limit).cloned().collect();
             assert_eq!(page(&packed.chunks, offset as u64, limit as u64).unwrap(), expected);
         }
+    }
+
+    /// The right values are what each line means with its secret left out.
+    #[test]
+    fn secrets_do_not_hide_in_escapes() {
+        let key = "A".repeat(40);
+        let lines = [
+            r#"{"k":"postgres:\/\/bob:hunter22x@db\/x"}"#.to_owned(),
+            r#"{"k":"password\u003dhunter22x"}"#.to_owned(),
+            format!(r#"{{"k":"\u0073k-ant-api03-{key}"}}"#),
+            r#"{"path":"C:\\u0041","quote":"\u0022"}"#.to_owned(),
+        ];
+        let shown = page(&pack(lines).chunks, 0, 9).unwrap();
+        let all = [
+            r#"{"k":"postgres://bob:[REDACTED]@db/x"}"#,
+            r#"{"k":"password=[REDACTED]"}"#,
+            r#"{"k":"[REDACTED]"}"#,
+            r#"{"path":"C:\\u0041","quote":"\u0022"}"#,
+        ];
+        assert_eq!(shown, all);
     }
 
     #[test]

@@ -1,22 +1,23 @@
 //! Run references: a run id, `latest`, `latest~N`, a unique prefix of an id, or a Git sha prefix of 4 to 40 hexadecimal digits.
 //!
-//! The order is decision 56's but for one thing: an exact id always wins, so that ids round-trip whatever they are. `latest` is the newest
-//! run unless a run has exactly that id; `latest~0` is it then.
+//! The order is decision 56's: `latest` and `latest~N` are the newest runs whatever runs are called, so that no run's id can take over the
+//! default; then an exact id wins over the beginnings of others. A run whose id reads as a reference ([`is_latest`]) cannot be named by it; ids
+//! that are given by hand may not.
 //!
 //! Promises: one reading for every tool; clear sentences for none, ambiguous and malformed, on one line whatever the reference holds.
-//! Does not: look anything up; `tools::resolve` tries the exact id before [`Reference::parse`], and asks the questions that this leaves.
+//! Does not: look anything up; `tools::resolve` asks the questions that this leaves.
 
 use super::{attempt::shorten, text::clean};
 
 /// Bytes of a reference that a sentence repeats.
 const SHOWN_BYTES: usize = 120;
 
-/// A reference that is no exact id, read.
+/// A reference, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// The run `n` before the newest, recorded and scratch together.
     Latest(u32),
-    /// A prefix of an id, else (4 to 40 hexadecimal digits) a sha prefix.
+    /// An id, else a prefix of one, else (4 to 40 hexadecimal digits) a sha prefix.
     Name(String),
 }
 
@@ -51,11 +52,18 @@ impl Reference {
         if text.is_empty() || text == "latest" {
             return Self::Latest(0);
         }
-        match back(text).map(str::parse) {
-            Some(Ok(back)) => Self::Latest(back),
-            _ => Self::Name(text.to_owned()),
+        match back(text) {
+            // More than can be counted is beyond the end too.
+            Some(back) => Self::Latest(back.parse().unwrap_or(u32::MAX)),
+            None => Self::Name(text.to_owned()),
         }
     }
+}
+
+/// Whether `id` would always be read as `latest` or `latest~N`.
+#[must_use]
+pub fn is_latest(id: &str) -> bool {
+    matches!(Reference::parse(id), Reference::Latest(_))
 }
 
 /// The digits of `latest~N`.
@@ -104,9 +112,12 @@ mod tests {
     fn references_are_read() {
         assert_eq!(Reference::parse(""), Reference::Latest(0));
         assert_eq!(Reference::parse("latest~12"), Reference::Latest(12));
-        for name in ["703F368", "latest~", "latest~-1", "latest~x", "latest~99999999999", "a\nb"] {
+        assert_eq!(Reference::parse("latest~99999999999"), Reference::Latest(u32::MAX));
+        for name in ["703F368", "latest~", "latest~-1", "latest~x", "latests", "Latest", "a\nb"] {
             assert_eq!(Reference::parse(name), Reference::Name(name.into()));
+            assert!(!is_latest(name));
         }
+        assert!(["latest", "latest~0", "latest~12", "latest~99999999999"].into_iter().all(is_latest));
         assert_eq!(sha_prefix("703F368"), Some("703f368".into()));
         assert_eq!(sha_prefix("abc"), None);
     }

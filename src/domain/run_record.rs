@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     attempt::{Check, Usage},
@@ -92,9 +92,10 @@ const fn completed() -> RunStatus {
 #[serde(deny_unknown_fields)]
 pub struct ArmRecord {
     /// The name, unique in a project.
+    #[serde(deserialize_with = "named")]
     pub name: String,
     /// `control` or `variant`, where declared.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "role")]
     pub role: Option<String>,
     /// Name/level pairs of the stack (`model`, `harness`, `effort`, ...).
     #[serde(default)]
@@ -106,6 +107,7 @@ pub struct ArmRecord {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Eval {
     /// Its id.
+    #[serde(deserialize_with = "named")]
     pub id: String,
     /// Its number in the project. Not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +158,7 @@ pub struct Dataset {
 #[serde(deny_unknown_fields)]
 pub struct ArmCell {
     /// The arm's name.
+    #[serde(deserialize_with = "named")]
     pub arm: String,
     /// The word. Not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,6 +184,7 @@ pub struct AttemptRecord {
     #[serde(default)]
     pub case: String,
     /// The arm's name.
+    #[serde(deserialize_with = "named")]
     pub arm: String,
     /// From 1 in evaluation, case and arm; in a file, the order where it is not said.
     #[serde(default)]
@@ -200,7 +204,7 @@ pub struct AttemptRecord {
     #[serde(default)]
     pub duration_ms: Option<u64>,
     /// What it cost in US dollars; unknown is not 0.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "cost")]
     pub cost_usd: Option<f64>,
     /// Time without waiting and retries, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,6 +245,23 @@ pub struct AttemptRecord {
     /// Its transcript, in a file beside the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptFile>,
+}
+
+/// A name that says something.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if name.trim().is_empty() { Err(D::Error::custom("it must not be empty")) } else { Ok(name) }
+}
+
+fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let role = Option::<String>::deserialize(deserializer)?;
+    let known = role.as_deref().is_none_or(|role| matches!(role, "control" | "variant"));
+    if known { Ok(role) } else { Err(D::Error::custom("it must be control or variant")) }
+}
+
+fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let cost = Option::<f64>::deserialize(deserializer)?;
+    if cost.is_some_and(|cost| cost < 0.0) { Err(D::Error::custom("it must not be negative")) } else { Ok(cost) }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -1,6 +1,7 @@
 //! Instants: UTC, to the millisecond, written as RFC 3339 with `Z`; and the `since` argument.
 //!
-//! Promises: what is written parses to the same instant; comparisons are by instant, whatever offset the source wrote.
+//! Promises: what is written parses to the same instant; comparisons are by instant, whatever offset the source wrote; nothing that comes from
+//! outside is beyond the years 1 to 9999, since RFC 3339 writes no other.
 //! Does not: read a clock (`clock.rs` does).
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
@@ -11,11 +12,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
+/// 0001-01-01T00:00:00Z.
+const FIRST_MS: i64 = -62_135_596_800_000;
+/// 9999-12-31T23:59:59.999Z.
+const LAST_MS: i64 = 253_402_300_799_999;
+
 impl Timestamp {
-    /// The instant `millis` milliseconds after 1970 (UTC).
+    /// The instant `millis` milliseconds after 1970 (UTC). For numbers of our own; [`Timestamp::of_millis`] is for others'.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
+    }
+
+    /// The instant `millis` milliseconds after 1970 (UTC), where it is in the years 1 to 9999.
+    #[must_use]
+    pub const fn of_millis(millis: i64) -> Option<Self> {
+        if millis >= FIRST_MS && millis <= LAST_MS { Some(Self(millis)) } else { None }
     }
 
     /// Milliseconds since 1970 (UTC).
@@ -24,16 +36,17 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads RFC 3339 with any offset; a time without an offset is taken as UTC. None for anything else, the empty text included.
+    /// Reads RFC 3339 with any offset; a time without an offset is taken as UTC. None for anything else, the empty text and what
+    /// is in no year from 1 to 9999 (UTC) included.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-            return Some(Self(time.timestamp_millis()));
+            return Self::of_millis(time.timestamp_millis());
         }
         let naive = chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f")
             .or_else(|_| chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"));
-        naive.ok().map(|time| Self(time.and_utc().timestamp_millis()))
+        naive.ok().and_then(|time| Self::of_millis(time.and_utc().timestamp_millis()))
     }
 
     /// RFC 3339 in UTC with `Z`; the fraction only where there is one.
@@ -43,10 +56,20 @@ impl Timestamp {
         DateTime::<Utc>::from_timestamp_millis(self.0).unwrap_or_default().to_rfc3339_opts(format, true)
     }
 
-    /// This instant moved by `millis` (negative: earlier), held at the ends of the range.
+    /// This instant moved by `millis` (negative: earlier), held at the ends of the years 1 to 9999.
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
-        Self(self.0.saturating_add(millis))
+        let moved = self.0.saturating_add(millis);
+        if moved < FIRST_MS {
+            return Self(FIRST_MS);
+        }
+        Self(if moved > LAST_MS { LAST_MS } else { moved })
+    }
+
+    /// This instant moved by `millis`, where that is in the years 1 to 9999.
+    #[must_use]
+    pub const fn moved(self, millis: i64) -> Option<Self> {
+        Self::of_millis(self.0.saturating_add(millis))
     }
 }
 
@@ -86,7 +109,10 @@ const MINUTE_MS: i64 = 60_000;
 pub fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     ago(text, now)
         .or_else(|| {
-            NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0).map(|time| Timestamp(time.and_utc().timestamp_millis()))
+            NaiveDate::parse_from_str(text, "%Y-%m-%d")
+                .ok()?
+                .and_hms_opt(0, 0, 0)
+                .and_then(|time| Timestamp::of_millis(time.and_utc().timestamp_millis()))
         })
         .or_else(|| Timestamp::parse(text))
         .ok_or_else(|| {
@@ -121,6 +147,31 @@ mod tests {
         assert_eq!(time.rfc3339(), "2024-11-05T18:31:45Z");
         assert_eq!(Timestamp::parse("2026-11-30T11:01:17.757931+00:00").unwrap().rfc3339(), "2026-11-30T11:01:17.757Z");
         assert_eq!(Timestamp::parse(""), None);
+    }
+
+    #[test]
+    fn there_is_no_time_outside_the_years_1_to_9999() {
+        for wrong in [
+            "9999-12-31T23:59:60Z",
+            "9999-12-31T23:59:59-01:00",
+            "0000-01-01T00:00:00+01:00",
+            "0001-01-01T00:00:00+00:01",
+            "0000-12-31T23:59:59.999",
+            "0000-12-31 23:59:59.999",
+            "+10000-01-01T00:00:00",
+        ] {
+            assert_eq!(Timestamp::parse(wrong), None, "{wrong}");
+        }
+        // A leap second inside them is the next second, as the clock of Unix has it.
+        assert_eq!(Timestamp::parse("2016-12-31T23:59:60Z"), Timestamp::parse("2017-01-01T00:00:00Z"));
+        let ends = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"];
+        let [first, last] = ends.map(|text| Timestamp::parse(text).unwrap());
+        assert_eq!([first, last].map(Timestamp::rfc3339), ends);
+        assert_eq!((first.moved(-1), last.moved(1), last.moved(-1).is_some()), (None, None, true));
+        assert_eq!((Timestamp::of_millis(first.millis() - 1), Timestamp::of_millis(i64::MAX)), (None, None));
+        assert_eq!((first.plus_millis(-1), last.plus_millis(i64::MAX)), (first, last));
+        assert!(since("0000-01-01", last).is_err() && since("9999-12-31T23:59:60Z", last).is_err());
+        assert_eq!(since("9000000w", first), Ok(first));
     }
 
     #[test]

@@ -7,11 +7,12 @@
 //! else when the results were written, else the file's own; JSONL has only that.
 //!
 //! Promises: one pass for the header and the places, then one row at a time, whatever the order of the members; memory is the header, a few
-//! words a row and one row; a row that is too big gives everything but its transcript; a test's secrets make no name.
+//! words a row and one row (of a table alone, one of its lines); a row that is too big gives everything but its transcript; a test's secrets make no name.
 //! Does not: read YAML, CSV or HTML exports, or `traces`.
 
 mod arm;
 mod cases;
+mod cells;
 mod check;
 mod header;
 mod index;
@@ -111,6 +112,8 @@ fn opened<'a>(
         rows: index.rows.into_iter().zip(epochs).collect::<Vec<_>>().into_iter(),
         of_slot,
         names,
+        table_names: index.table.names,
+        line: None,
         context,
     };
     Ok(Opened { header, extras: Extras::default(), items: Box::new(items) })
@@ -139,6 +142,10 @@ struct Items<'a> {
     cases: Vec<String>,
     of_slot: Vec<u32>,
     names: Vec<String>,
+    /// What the table's variables are called.
+    table_names: Vec<String>,
+    /// The line of the table that was read last, by its first byte: its cells as rows.
+    line: Option<(u64, Vec<String>)>,
     context: Context<'a>,
     ready: VecDeque<Item>,
 }
@@ -161,21 +168,11 @@ impl Iterator for Items<'_> {
 
 impl Items<'_> {
     fn row(&mut self, place: Place, epoch: u32) -> Result<(), Stop> {
-        let limit = self.context.limits.entry_bytes_max;
-        self.scanner.jump(place.at)?;
-        let mut bytes = Vec::new();
-        let mut sink = Sink::into(&mut bytes, limit);
-        self.scanner.value(&mut sink)?;
-        let whole = sink.whole();
-        if !whole {
-            self.scanner.jump(place.at)?;
-            bytes = self.scanner.without(&LONG_KEYS, limit)?.unwrap_or_default();
-        }
-        let (json, replaced) = text_of(strict(bytes));
-        let at = place.at;
-        if replaced {
-            self.complain(format!("the row at byte {at}: bytes that are no UTF-8 were replaced"));
-        }
+        let (at, limit) = (place.at, self.context.limits.entry_bytes_max);
+        let (json, whole) = match place.column {
+            Some(column) => self.cell(at, column)?,
+            None => self.json(at, &LONG_KEYS)?,
+        };
         let arm = self.of_slot.get(place.slot as usize).and_then(|arm| self.names.get(*arm as usize)).map_or("", String::as_str);
         let case = self.cases.get(place.test as usize).map_or("", String::as_str);
         match items(&json, &Spot { case, arm, epoch, retries: place.retries }, &self.context) {
@@ -185,6 +182,36 @@ impl Items<'_> {
             Err(_) => self.complain(format!("the row at byte {at} takes more than {limit} bytes, the most that it may, and is missing")),
         }
         Ok(())
+    }
+
+    /// The object at a byte; one that is too big without the members `long`, and whether it is whole.
+    fn json(&mut self, at: u64, long: &[&[u8]]) -> Result<(String, bool), Stop> {
+        let limit = self.context.limits.entry_bytes_max;
+        self.scanner.jump(at)?;
+        let mut bytes = Vec::new();
+        let mut sink = Sink::into(&mut bytes, limit);
+        self.scanner.value(&mut sink)?;
+        let whole = sink.whole();
+        if !whole {
+            self.scanner.jump(at)?;
+            bytes = self.scanner.without(long, limit)?.unwrap_or_default();
+        }
+        let (json, replaced) = text_of(strict(bytes));
+        if replaced {
+            self.complain(format!("the row at byte {at}: bytes that are no UTF-8 were replaced"));
+        }
+        Ok((json, whole))
+    }
+
+    /// The cell of `column` in the line of the table at a byte, as a row. The line is read once for all of them.
+    fn cell(&mut self, at: u64, column: u32) -> Result<(String, bool), Stop> {
+        if self.line.as_ref().is_none_or(|(held, _)| *held != at) {
+            let (json, _) = self.json(at, &[])?;
+            self.line = Some((at, cells::rows(&json, &self.table_names)));
+        }
+        let row = self.line.as_mut().and_then(|(_, rows)| rows.get_mut(column as usize)).map(std::mem::take);
+        // A line that is too big gives none.
+        Ok(row.map_or_else(|| (String::new(), false), |row| (row, true)))
     }
 
     /// A row whose long parts were left out.

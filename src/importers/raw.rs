@@ -11,6 +11,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use crate::telemetry::redaction::plain_escapes;
+
 /// Each item of a list of two-byte items takes sixteen here: more than this many is no log but an attack on memory.
 const ITEMS_MAX: usize = 1_000_000;
 
@@ -136,6 +138,11 @@ pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     read::<Key<'_>>(raw).map(|Key(text)| text).filter(|text| !text.is_empty())
 }
 
+/// `raw` as JSON text that may be shown: patterns find secrets in plain text only.
+pub(super) fn json(raw: &RawValue) -> Cow<'_, str> {
+    plain_escapes(raw.get())
+}
+
 /// `raw` as a finite number.
 pub(super) fn number(raw: Option<&RawValue>) -> Option<f64> {
     read::<f64>(raw).filter(|number| number.is_finite())
@@ -165,6 +172,12 @@ mod tests {
     fn items_are_bounded() {
         let many = format!("[{}0]", "0,".repeat(ITEMS_MAX));
         assert!(serde_json::from_str::<List<'_>>(&many).is_err());
+    }
+
+    #[test]
+    fn json_that_is_shown_hides_nothing_in_escapes() {
+        let fields: Fields<'_> = serde_json::from_str(r#"{"a": ["postgres:\/\/b", "\u003d\u00e9"]}"#).unwrap();
+        assert_eq!(json(fields.0[0].1), r#"["postgres://b", "=\u00e9"]"#);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::{
         extras::Extras,
         grouping::{RECORD, record_log_id},
         log::{ArmInfo, EvaluationInfo, LogHeader},
+        reference::is_latest,
         run_record::{Eval, RunRecord, SCHEMA_VERSION},
     },
     telemetry::redaction::Redactor,
@@ -50,7 +51,7 @@ pub(super) fn open<'a>(
 /// JSON of ours as its type; else what is wrong, and where.
 fn read<T: serde::de::DeserializeOwned>(bytes: Vec<u8>, redactor: &Redactor) -> Result<T, String> {
     let text = String::from_utf8(strict(bytes)).map_err(|_| "is no UTF-8".to_owned())?;
-    let text = redactor.redact(&text);
+    let text = redactor.redact_json(&text);
     let mut json = serde_json::Deserializer::from_str(&text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -71,9 +72,21 @@ fn fits(record: &RunRecord) -> Result<(), String> {
     if id.trim().is_empty() || id.len() > RUN_ID_BYTES_MAX || id.chars().any(char::is_control) {
         return Err(format!("the run record's runId must have 1 to {RUN_ID_BYTES_MAX} bytes and no control character"));
     }
+    if is_latest(id) {
+        return Err(format!("the run record's runId {} reads as a reference to the newest runs; give another", id.escape_debug()));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some((place, twice)) = record.arms.iter().enumerate().find(|(_, arm)| !seen.insert(arm.name.as_str())) {
+        return Err(format!("the run record has the arm {} twice, at arms[{place}]", twice.name.escape_debug()));
+    }
     let mut seen = BTreeSet::new();
     if let Some(twice) = record.evals.iter().find(|eval| !seen.insert(eval.id.as_str())) {
         return Err(format!("the run record has the evaluation {} twice", twice.id.escape_debug()));
+    }
+    // The first pass leaves attempts out where it sees them: it knows names as they are, and not with escapes.
+    if let Some(eval) = record.evals.iter().find(|eval| eval.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty())) {
+        let id = eval.id.escape_debug();
+        return Err(format!("the run record spells evals or attempts of evaluation {id} with escapes; write the names as they are"));
     }
     let threshold = |eval: &&Eval| eval.threshold.is_some_and(|threshold| !(0.0..=1.0).contains(&threshold));
     if let Some(eval) = record.evals.iter().find(threshold) {

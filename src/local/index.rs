@@ -26,7 +26,10 @@ use super::{
     walk::{Bounds, walk},
 };
 use crate::{
-    domain::declared::{Declared, RunRule},
+    domain::{
+        declared::{Declared, RunRule},
+        reference::is_latest,
+    },
     importers::{
         self, Input, Limits, Opened, Refused,
         beside::{Beside, RECORD},
@@ -122,6 +125,9 @@ pub fn run_id_fault(id: &str) -> Option<String> {
     }
     if id.len() > RUN_ID_BYTES_MAX {
         return Some(format!("the run id has {} bytes; at most {RUN_ID_BYTES_MAX} are taken", id.len()));
+    }
+    if is_latest(id) {
+        return Some(format!("the run id \"{id}\" reads as a reference to the newest runs; give another"));
     }
     let wrong = id.chars().find(|character| character.is_control())?;
     Some(format!("the run id \"{}\" holds {wrong:?}; an id has no control characters", id.escape_debug()))

@@ -8,6 +8,7 @@ use std::{borrow::Cow, io, sync::Arc};
 
 use rmcp::{
     RoleServer,
+    model::{ClientRequest, CustomRequest, JsonRpcMessage, JsonRpcRequest},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -17,7 +18,11 @@ use tokio::{
 };
 
 use super::faults::Fault;
-use crate::gate::{decode::envelope, message::Id, refusal::Barred};
+use crate::gate::{
+    decode::envelope::{self, Envelope},
+    message::Id,
+    refusal::Barred,
+};
 
 /// Bytes of one line: arguments are small, and a client that sends more has lost its way.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -79,9 +84,21 @@ where
             return Err(answer(envelope.id.as_ref(), &Fault::parameters("params.arguments must be an object")));
         }
         // rmcp reads the same bytes into its own types; what it does not know is no fault of the line.
-        serde_json::from_slice(&self.line)
-            .map_err(|_| answer(envelope.id.as_ref(), &Fault::parameters("the parameters of this method are wrong")))
+        let read = if misread(&envelope) { self.custom() } else { serde_json::from_slice(&self.line) };
+        read.map_err(|_| answer(envelope.id.as_ref(), &Fault::parameters("the parameters of this method are wrong")))
     }
+
+    /// The request as rmcp hands it on whole.
+    fn custom(&self) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
+        let JsonRpcRequest { jsonrpc, id, request } = serde_json::from_slice::<JsonRpcRequest<CustomRequest>>(&self.line)?;
+        Ok(JsonRpcMessage::Request(JsonRpcRequest { jsonrpc, id, request: ClientRequest::CustomRequest(request) }))
+    }
+}
+
+/// Whether rmcp would take parameters that do not fit for none at all: a list's cursor that is no text would be its first page.
+fn misread(envelope: &Envelope) -> bool {
+    let cursor = envelope.params.get("cursor").filter(|cursor| !cursor.is_null());
+    envelope.is_request() && envelope.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_string())
 }
 
 fn refused(barred: &Barred) -> String {

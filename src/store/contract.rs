@@ -740,6 +740,13 @@ pub(crate) fn causes_are_grouped(store: &dyn Store) {
     assert!(shown.contains(&("e", None, "connection # reset", 1)) && shown.contains(&("f", Some("match"), "expected # got #", 1)));
     assert!(causes[1].signature < causes[2].signature);
     assert_eq!(store.causes("Ra", Some("F")).unwrap().len(), 1);
+    assert!(causes.iter().all(|cause| (cause.outcome == InfraError) == cause.check.is_none()), "{causes:?}");
+    // What broke and what failed without a failed check are two causes, whatever else they share.
+    let bare = |case, outcome| Attempt { checks: vec![], error: None, limit: Some("time".into()), ..attempt(case, outcome) };
+    log("b", 2).with([bare("1", Fail), bare("2", InfraError), bare("3", Fail)]).put(store).unwrap();
+    let causes = store.causes("Rb", None).unwrap();
+    let shown: Vec<_> = causes.iter().map(|cause| (cause.outcome, cause.check.as_deref(), cause.reason.as_str(), cause.attempts)).collect();
+    assert_eq!(shown, [(Fail, None, "time", 2), (InfraError, None, "time", 1)]);
 }
 
 pub(crate) fn transcripts_are_paged(store: &dyn Store) {

@@ -504,6 +504,7 @@ impl Store for Model {
             let cause = Cause {
                 signature: signature.hash.clone(),
                 evaluation: signature.evaluation.clone(),
+                outcome: signature.outcome,
                 check: signature.check.clone(),
                 reason: signature.reason.clone(),
                 attempts: 0,

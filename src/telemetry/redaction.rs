@@ -4,6 +4,7 @@
 //! valid JSON (no quote is eaten, no escape is cut) and a text keeps its number of lines.
 //! Does not: look inside encodings other than plain text and JSON strings (base64, percent-encoding, archives).
 
+mod escapes;
 mod fields;
 mod known;
 mod patterns;
@@ -11,6 +12,7 @@ mod text;
 
 use std::{borrow::Cow, fmt};
 
+pub use escapes::plain_escapes;
 use known::Known;
 use patterns::Patterns;
 use text::Span;
@@ -74,6 +76,15 @@ impl Redactor {
             return Cow::Borrowed(REDACTED);
         }
         self.redact(value)
+    }
+
+    /// JSON text with every secret replaced, however its characters are escaped.
+    #[must_use]
+    pub fn redact_json<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        match plain_escapes(json) {
+            Cow::Borrowed(json) => self.redact(json),
+            Cow::Owned(json) => Cow::Owned(self.redact(&json).into_owned()),
+        }
     }
 
     /// `text` with every secret replaced.

@@ -1,6 +1,7 @@
 //! Run references to runs, and attempt names to attempts, for every tool that takes one.
 //!
-//! Promises: one reading everywhere (`domain::reference`); an exact id always wins, so every id that a tool returns is taken back; a name that means several things is refused with the candidates.
+//! Promises: one reading everywhere (`domain::reference`); `latest` is the newest run whatever runs are called; else an exact id wins, so every
+//! other id that a tool returns is taken back; a name that means several things is refused with the candidates.
 //! Does not: guess.
 
 use super::{Ctx, ToolError};
@@ -21,16 +22,29 @@ const CANDIDATES: usize = 5;
 /// # Errors
 /// [`ToolError::Reference`] for none, several, or malformed.
 pub fn run(ctx: &Ctx, text: &str) -> Result<Run, ToolError> {
-    if let Some(run) = ctx.store.select(&Selector::Id(text), 1)?.into_iter().next() {
-        return Ok(run);
-    }
     match Reference::parse(text) {
         Reference::Latest(back) => {
             let none = || if back == 0 { ReferenceError::Empty } else { ReferenceError::none(text) };
             Ok(ctx.store.select(&Selector::Latest(back), 1)?.into_iter().next().ok_or_else(none)?)
         }
-        Reference::Name(name) => by_beginning(ctx, &name),
+        Reference::Name(name) => match by_id(ctx, &name)? {
+            Some(run) => Ok(run),
+            None => by_beginning(ctx, &name),
+        },
     }
+}
+
+/// The run of the page before where a cursor says it, whatever its id reads as; else the one that `text` means.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_of_page(ctx: &Ctx, id: Option<&str>, text: &str) -> Result<Run, ToolError> {
+    let held = id.map(|id| by_id(ctx, id)).transpose()?.flatten();
+    held.map_or_else(|| run(ctx, id.unwrap_or(text)), Ok)
+}
+
+fn by_id(ctx: &Ctx, id: &str) -> Result<Option<Run>, ToolError> {
+    Ok(ctx.store.select(&Selector::Id(id), 1)?.into_iter().next())
 }
 
 fn by_beginning(ctx: &Ctx, name: &str) -> Result<Run, ToolError> {

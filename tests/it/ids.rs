@@ -38,10 +38,15 @@ fn id() -> impl Strategy<Value = String> {
     prop_oneof![plain, hard].prop_filter("an id is not blank", |id| !id.trim().is_empty())
 }
 
-/// Ids that look like references, or are longer than anything should be.
+/// Ids that look like references and are none, or are longer than anything should be. Those that are references (decision 56) cannot be taken back.
 fn run_id() -> impl Strategy<Value = String> {
-    let words = prop::sample::select(vec!["latest", "latest~", "latest~0", "latest~1", "latest~x", "latest~99999999999"]);
-    prop_oneof![4 => id(), 2 => words.prop_map(str::to_owned), 1 => "[a-f]{600}"]
+    let words = prop::sample::select(vec!["latest~", "latest~-1", "latest~x", "Latest", "latests"]);
+    let is_reference = |id: &String| {
+        let back = id.strip_prefix("latest~").filter(|back| back.bytes().all(|byte| byte.is_ascii_digit()));
+        id == "latest" || back.is_some_and(|back| !back.is_empty())
+    };
+    let any = prop_oneof![4 => id(), 2 => words.prop_map(str::to_owned), 1 => "[a-f]{600}"];
+    any.prop_filter("an id is no reference", move |id| !is_reference(id))
 }
 
 fn all_strings(value: &Value, key: &str, out: &mut Vec<String>) {
@@ -94,7 +99,7 @@ proptest! {
 }
 
 #[test]
-fn an_exact_id_wins_over_what_it_looks_like() {
+fn no_id_takes_over_a_reference_and_an_exact_one_wins_over_beginnings() {
     let project = Project::new();
     for (day, run) in ["old", "latest~1", "latest~x", "latest~xy", "new"].into_iter().enumerate() {
         Log::new(run, "t", &format!("2026-11-0{}T09:00:00+00:00", day + 1)).all(1, "C").put(&project);
@@ -102,7 +107,7 @@ fn an_exact_id_wins_over_what_it_looks_like() {
     for (reference, run) in [
         ("latest", "new"),
         ("latest~0", "new"),
-        ("latest~1", "latest~1"),
+        ("latest~1", "latest~xy"),
         ("latest~4", "old"),
         ("latest~x", "latest~x"),
         ("latest~xy", "latest~xy"),
@@ -110,8 +115,12 @@ fn an_exact_id_wins_over_what_it_looks_like() {
         assert_eq!(project.json(&["show", reference])["runId"], run, "{reference}");
     }
     Log::new("latest", "t", "2026-10-01T09:00:00+00:00").all(1, "C").put(&project);
-    assert_eq!(project.json(&["show", "latest"])["runId"], "latest");
-    assert_eq!(project.json(&["show", "latest~0"])["runId"], "new");
+    for words in [&["show"][..], &["show", "latest"], &["show", "latest~0"]] {
+        assert_eq!(project.json(words)["runId"], "new", "{words:?}");
+    }
+    let refused = project.run(&["import", "--run", "latest", "logs"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("reads as a reference"), "{}", refused.err);
 }
 
 #[test]

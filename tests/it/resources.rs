@@ -152,6 +152,43 @@ fn prompts_name_calls_that_work() {
     }
 }
 
+/// Parameters that do not fit are refused with a sentence, by both transports in the same words, and taken neither for an unknown method nor for
+/// none at all.
+#[test]
+fn wrong_parameters_are_told_from_unknown_methods() {
+    let argument = json!({"name": "run", "value": ""});
+    for modern in [true, false] {
+        let mut both = Both::over(Project::demo, modern);
+        for (method, params, said) in [
+            ("resources/read", json!({}), "params.uri"),
+            ("resources/read", json!({"uri": 7}), "params.uri"),
+            ("prompts/get", json!({}), "params.name"),
+            ("prompts/get", json!({"name": ["x"]}), "params.name"),
+            ("completion/complete", json!({}), "params.argument"),
+            ("completion/complete", json!({"ref": {"type": "ref/bogus", "name": "x"}, "argument": argument}), "params.ref.type"),
+            ("completion/complete", json!({"ref": {"type": "ref/prompt"}, "argument": argument}), "params.ref.name"),
+            ("tools/call", json!({}), "params.name"),
+            ("tools/list", json!({"cursor": 7}), "cursor"),
+            ("prompts/list", json!({"cursor": {}}), "cursor"),
+            ("resources/templates/list", json!({"cursor": [1]}), "cursor"),
+            ("resources/list", json!({"cursor": 7}), "params.cursor must be a text"),
+            ("resources/list", json!({"cursor": true}), "params.cursor must be a text"),
+        ] {
+            let fault = both.ask(method, &params);
+            assert_eq!(fault["code"], -32602, "{method} {params}: {fault}");
+            assert!(fault["message"].as_str().unwrap().contains(said), "{method} {params}: {fault}");
+        }
+        assert_eq!(both.stdio.ask(&request("no/such", modern))["error"]["code"], -32601);
+        // Null is none.
+        assert!(both.ask("resources/list", &json!({"cursor": null}))["resources"].is_array());
+    }
+}
+
+fn request(method: &str, modern: bool) -> Value {
+    let params = if modern { json!({"_meta": meta()}) } else { json!({}) };
+    json!({"jsonrpc": "2.0", "id": 9, "method": method, "params": params})
+}
+
 #[test]
 fn many_runs_are_listed_by_pages() {
     let project = || {

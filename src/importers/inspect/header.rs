@@ -24,7 +24,7 @@ use crate::{
     },
     importers::{
         Limits, Refused,
-        raw::{Fields, count, fields, list, number, read, text},
+        raw::{Fields, count, fields, json, list, number, read, text},
     },
     telemetry::redaction::Redactor,
 };
@@ -67,7 +67,7 @@ impl Shown<'_> {
             let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { self.bytes_max };
             return Value::String(shorten(&safe, max));
         }
-        let safe = self.redactor.redact(raw.get());
+        let safe = self.redactor.redact_json(raw.get());
         let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
         whole.unwrap_or_else(|| Value::String(shorten(&safe, self.bytes_max)))
     }
@@ -186,7 +186,7 @@ impl Parts<'_> {
         let name = text(dataset.get("name"));
         EvaluationInfo {
             id,
-            version: self.eval.get("task_version").map(|raw| shown.id(&text(Some(raw)).unwrap_or_else(|| raw.get().into()))),
+            version: self.eval.get("task_version").map(|raw| shown.id(&text(Some(raw)).unwrap_or_else(|| json(raw)))),
             family: None,
             threshold: None,
             dataset: name.as_deref().map(|name| shown.id(name)),

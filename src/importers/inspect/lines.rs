@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use super::{attachments::Attachments, pool::Pool};
 use crate::{
     importers::raw::{Fields, fields, list, read, text},
-    telemetry::redaction::Redactor,
+    telemetry::redaction::{Redactor, plain_escapes},
     transcript::{Packed, Packer},
 };
 
@@ -307,10 +307,11 @@ impl Object {
     }
 }
 
-/// `json` without the white space between its parts.
+/// `json` without the white space between its parts, and without escapes that patterns for secrets do not see through.
 pub(in crate::importers) fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    let mut rest = json;
+    let json = plain_escapes(json);
+    let mut rest = json.as_ref();
     while let Some(at) = rest.bytes().position(|byte| byte == b'"' || byte.is_ascii_whitespace()) {
         let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(before);

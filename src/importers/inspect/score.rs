@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     domain::{attempt::Check, outcome::Outcome},
-    importers::raw::{Fields, fields, read, text},
+    importers::raw::{Fields, fields, json, read, text},
 };
 
 /// Scorers of a log that are told apart.
@@ -37,7 +37,7 @@ fn grade(raw: Option<&RawValue>) -> Graded<'_> {
         Some(b't') => Graded::Number(1.0, Some("true".to_owned())),
         Some(b'f') => Graded::Number(0.0, Some("false".to_owned())),
         Some(b'{') => Graded::Several(fields(raw)),
-        Some(b'[') => Graded::Shown(value.get().to_owned()),
+        Some(b'[') => Graded::Shown(json(value).into_owned()),
         Some(b'"') => read::<Cow<'_, str>>(raw).map_or(Graded::Nothing, |word| grade_text(&word)),
         // Past a double's range is no number that anything can be done with.
         _ => crate::importers::raw::number(raw).map_or(Graded::Nothing, |number| Graded::Number(number, None)),
@@ -184,7 +184,7 @@ fn add(checks: &mut Vec<Check>, name: String, graded: Graded<'_>, base: &Check, 
         Graded::Several(values) => {
             for (key, raw) in &values.0 {
                 let inner = match grade(Some(raw)) {
-                    Graded::Several(_) => Graded::Shown(raw.get().to_owned()),
+                    Graded::Several(_) => Graded::Shown(json(raw).into_owned()),
                     other => other,
                 };
                 add(checks, format!("{name}.{}", shown(key)), inner, base, shown);

@@ -72,7 +72,7 @@ impl Facts {
         let Some(began) = time(timestamp) else { return };
         self.created = Some(self.created.map_or(began, |held| held.min(began)));
         let took = millis(seconds).and_then(|took| i64::try_from(took).ok());
-        if let Some(ended) = took.map(|took| began.plus_millis(took)) {
+        if let Some(ended) = took.and_then(|took| began.moved(took)) {
             self.ended = Some(self.ended.map_or(ended, |held| held.max(ended)));
         }
     }

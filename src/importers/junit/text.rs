@@ -102,7 +102,7 @@ pub(super) fn time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let spelled = || {
         let other = DateTime::parse_from_rfc2822(text).or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z"));
-        other.ok().map(|time| Timestamp::from_millis(time.timestamp_millis()))
+        other.ok().and_then(|time| Timestamp::of_millis(time.timestamp_millis()))
     };
     Timestamp::parse(text).or_else(spelled)
 }

@@ -20,7 +20,7 @@ use crate::{
             header::{Shown, digest},
             lines::compact,
         },
-        raw::{Fields, count, fields, list, number, text},
+        raw::{Fields, count, fields, json, list, number, text},
     },
 };
 
@@ -108,7 +108,7 @@ pub(super) fn evaluation(members: &Members<'_>, task: &str, has_samples: bool, s
     let counts = fields(members.samples.get(task));
     let small = |key| count(counts.get(key)).and_then(|count| u32::try_from(count).ok());
     let cases = small("original");
-    let word = |raw: &RawValue| shown.id(&text(Some(raw)).unwrap_or_else(|| raw.get().into()));
+    let word = |raw: &RawValue| shown.id(&text(Some(raw)).unwrap_or_else(|| json(raw)));
     EvaluationInfo {
         id: shown.id(task),
         version: members.versions.get(task).map(word),

@@ -81,7 +81,7 @@ impl Head {
             status: RunStatus::Completed,
             created_at,
             started_at,
-            completed_at: started_at.zip(seconds(members)).map(|(start, seconds)| start.plus_millis(millis(seconds))),
+            completed_at: started_at.zip(seconds(members)).and_then(|(start, seconds)| start.moved(millis(seconds))),
             git: git(members),
             round: None,
             evaluations: Vec::new(),
@@ -110,7 +110,7 @@ impl Head {
 fn date(members: &Members<'_>) -> Option<Timestamp> {
     number(members.top.get("date"))
         .filter(|seconds| (0.0..SECONDS_MAX).contains(seconds))
-        .map(|seconds| Timestamp::from_millis(millis(seconds)))
+        .and_then(|seconds| Timestamp::of_millis(millis(seconds)))
 }
 
 /// How long it took, written as text. The harness counts its own start as well, so this is some seconds too much.
@@ -146,7 +146,7 @@ fn metadata(members: &Members<'_>, shown: &Shown<'_>) -> BTreeMap<String, Value>
     let mut found = BTreeMap::new();
     let mut add = |key: &str, raw: Option<&serde_json::value::RawValue>| {
         let Some(raw) = raw else { return };
-        let safe = shown.redactor.redact(raw.get());
+        let safe = shown.redactor.redact_json(raw.get());
         let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
         found.insert(key.to_owned(), whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max))));
     };
@@ -232,6 +232,9 @@ mod tests {
         for wrong in [r#"{"date":-1}"#, r#"{"date":1e300}"#, r#"{"date":"x"}"#, "{}"] {
             assert_eq!(date(&members(wrong)), None, "{wrong}");
         }
+        // The last second before the year 10000, by `date -u -d 9999-12-31T23:59:59 +%s`: the rest of it would be written as 10000.
+        assert_eq!(date(&members(r#"{"date":253402300800}"#)), None);
+        assert_eq!(date(&members(r#"{"date":253402300798}"#)).map(Timestamp::rfc3339).as_deref(), Some("9999-12-31T23:59:58Z"));
         // 2026-01-21, by `date -u -d @1768964383`.
         assert_eq!(date(&members(r#"{"date":1768964383.8593218}"#)), Timestamp::parse("2026-01-21T02:59:43.859Z"));
     }

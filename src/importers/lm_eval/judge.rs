@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::evaluation::{FIGURES_MAX, Figure, figure};
 use crate::{
     domain::attempt::Check,
-    importers::raw::{Fields, fields, list, number, read, text},
+    importers::raw::{Fields, fields, json, list, number, read, text},
 };
 
 /// The filter of a task that names none.
@@ -121,7 +121,7 @@ impl Judge {
             Some(b't') => (Some(1.0), Some("true".to_owned())),
             Some(b'f') => (Some(0.0), Some("false".to_owned())),
             Some(b'"') => (None, text(raw).map(std::borrow::Cow::into_owned)),
-            Some(b'[' | b'{') => (None, raw.map(|raw| raw.get().to_owned())),
+            Some(b'[' | b'{') => (None, raw.map(|raw| json(raw).into_owned())),
             _ => (number(raw), None),
         };
         Check { kind: "score".to_owned(), passed: value.and_then(|value| self.passed(metric, value)), value, label, ..Check::default() }

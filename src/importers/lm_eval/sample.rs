@@ -21,7 +21,7 @@ use crate::{
     importers::{
         Limits,
         inspect::lines::{LEVELS_MAX, too_deep},
-        raw::{Fields, list, text},
+        raw::{Fields, json, list, text},
     },
     telemetry::redaction::Redactor,
     transcript::{Packed, Packer},
@@ -217,7 +217,7 @@ fn quoted(text: &str) -> String {
 
 /// A value as text: a string's, else its JSON.
 fn plain(raw: &RawValue) -> Cow<'_, str> {
-    text(Some(raw)).unwrap_or_else(|| if raw.get() == "\"\"" { Cow::Borrowed("") } else { Cow::Borrowed(raw.get()) })
+    text(Some(raw)).unwrap_or_else(|| if raw.get() == "\"\"" { Cow::Borrowed("") } else { json(raw) })
 }
 
 /// What the model said first; of likelihoods, each continuation with its own.

@@ -22,6 +22,7 @@ use crate::{
         },
         raw::{Fields, fields, list, text},
     },
+    telemetry::redaction::plain_escapes,
 };
 
 /// A prompt's label is often its whole text: what is longer is cut, and a digest ends it.
@@ -246,7 +247,8 @@ fn tell_apart(arms: &mut [ArmInfo], keys: &[Key<'_>], shown: &Shown<'_>) {
         if times.get(&arm.name).is_none_or(|times| *times == 1) {
             continue;
         }
-        let parts = [&slot.provider, &slot.label, &slot.prompt_id, &slot.prompt, *config];
+        let config = plain_escapes(config);
+        let parts = [&slot.provider, &slot.label, &slot.prompt_id, &slot.prompt, config.as_ref()];
         let safe: Vec<String> = parts.iter().map(|part| bare(&shown.redactor.redact(part))).collect();
         let digest: String = digest(safe.iter().map(String::as_str)).chars().take(DIGEST_CHARS).collect();
         let base = bounded(format!("{}~{digest}", arm.name));

@@ -20,7 +20,7 @@ use crate::{
     },
     importers::{
         inspect::header::{Shown, digest},
-        raw::{Fields, fields, list, number, text},
+        raw::{Fields, fields, json, list, number, text},
     },
 };
 
@@ -71,7 +71,7 @@ impl Parts<'_> {
         )?;
         let lasted = ["durationMs", "evaluationDurationMs"].into_iter().find_map(|key| number(self.stats().get(key)));
         // Casting a float saturates.
-        let completed_at = started_at.zip(lasted.filter(|lasted| *lasted > 0.0)).map(|(start, lasted)| start.plus_millis(lasted as i64));
+        let completed_at = started_at.zip(lasted.filter(|lasted| *lasted > 0.0)).and_then(|(start, lasted)| start.moved(lasted as i64));
         Ok(LogHeader {
             run_key: log_id.clone(),
             log_id,
@@ -108,7 +108,7 @@ impl Parts<'_> {
     fn written(&self) -> Option<Timestamp> {
         let said = ["results.timestamp", "createdAt"].into_iter().find_map(|key| Timestamp::parse(&text(self.top.get(key))?));
         // The library has it in milliseconds.
-        said.or_else(|| number(self.top.get("createdAt")).map(|millis| Timestamp::from_millis(millis as i64)))
+        said.or_else(|| number(self.top.get("createdAt")).and_then(|millis| Timestamp::of_millis(millis as i64)))
     }
 
     /// The evaluation's id.
@@ -153,7 +153,7 @@ impl Parts<'_> {
     fn tags(&self) -> Vec<String> {
         let raw = self.top.get("config.tags");
         let pair = |(name, raw): &(Cow<'_, str>, &RawValue)| {
-            let value = text(Some(raw)).unwrap_or(Cow::Borrowed(raw.get()));
+            let value = text(Some(raw)).unwrap_or_else(|| json(raw));
             self.shown.text(&format!("{name}={}", self.shown.redactor.redact_value(name, &value)))
         };
         let plain = |raw: &&RawValue| text(Some(raw)).map(|tag| self.shown.text(&tag));

@@ -2,17 +2,27 @@
 //!
 //! Promises: one pass, whatever the order of the members; the tests that `config` repeats, prompts' texts in rows, outputs and traces are
 //! passed over; memory is the header, each test's digests and a few words a row.
-//! Does not: read rows (`row` does, one at a time).
+//! Does not: read rows (`row` does, one at a time); of a table's cells only whether they were graded.
 
 use std::{
     collections::{BTreeMap, HashMap},
     io::{Read, Seek},
 };
 
-use super::{cases::Cases, slots::Slots, table::Table};
+use serde_json::value::RawValue;
+
+use super::{
+    cases::Cases,
+    cells::{graded, says, variables},
+    slots::Slots,
+    table::Table,
+};
 use crate::{
     importers::{
         Limits,
+        inspect::build::text_of,
+        nan::strict,
+        raw::{fields, list},
         scan::{Scanner, Sink, Stop},
     },
     telemetry::redaction::Redactor,
@@ -67,6 +77,8 @@ pub(super) struct Place {
     test_idx: u64,
     /// Rows before it that it replaces.
     pub(super) retries: u32,
+    /// The cell of the table's line that begins there, where it is one.
+    pub(super) column: Option<u32>,
 }
 
 /// What the first pass finds.
@@ -84,7 +96,7 @@ pub(super) struct Index {
     /// What of the file could not be read, and the rest stands.
     pub(super) complaints: Vec<String>,
     complained: usize,
-    table: Table,
+    pub(super) table: Table,
     case: Vec<u8>,
     vars: Vec<u8>,
 }
@@ -108,12 +120,58 @@ impl Index {
                 "some tests differ in their assertions alone, which this old format does not tell of a row: they are one case".to_owned(),
             );
         }
-        if self.rows.is_empty() && self.table.rows() > 0 {
+        if self.rows.is_empty() && self.table.rows() > 0 { self.cells(scanner, limits, redactor) } else { Ok(()) }
+    }
+
+    /// The cells of the table as rows, where some say how they ended: the others then mean something by saying nothing.
+    fn cells<R: Read + Seek>(&mut self, scanner: &mut Scanner<R>, limits: &Limits, redactor: &Redactor) -> Result<(), String> {
+        let prompts = std::mem::take(&mut self.table.prompts);
+        let columns: Vec<&RawValue> = list(serde_json::from_slice(&prompts).ok()).0;
+        scanner.jump(self.table.body.unwrap_or_default()).map_err(told)?;
+        let (mut first, mut line) = (scanner.take(b'[').map_err(told)?, 0);
+        while scanner.more(b']', first).map_err(told)? {
+            first = false;
+            scanner.peek().map_err(told)?;
+            let at = scanner.offset();
+            let parts = pick(scanner, [b"\"vars\"", b"\"test\"", b"\"outputs\""], limits.entry_bytes_max).map_err(told)?;
+            self.line(parts.map(|part| text_of(strict(part)).0), &columns, (at, line), redactor);
+            self.bounded(limits)?;
+            line += 1;
+        }
+        if !self.judged {
             return Err(
                 "the results stand only in a table, whose cells do not say whether a test broke: export it again as JSON".to_owned()
             );
         }
+        // The columns are what later versions have as prompts.
+        if !columns.is_empty() {
+            self.header.extend_from_slice(if self.header.is_empty() { b"" } else { b"," });
+            self.header.extend_from_slice(b"\"results.prompts\":");
+            self.header.extend_from_slice(&prompts);
+        }
         Ok(())
+    }
+
+    /// The cells of the line of the table that begins at the byte `at`.
+    fn line(&mut self, [vars, case, outputs]: [String; 3], columns: &[&RawValue], (at, line): (u64, u64), redactor: &Redactor) {
+        let Some(outputs) = serde_json::from_str::<&RawValue>(&outputs).ok() else {
+            return self.complain(format!("the line of the table at byte {at} is too big or has no cells, so it is missing"));
+        };
+        let vars = if case.is_empty() { variables(&self.table.names, serde_json::from_str(&vars).ok()) } else { String::new() };
+        let test = self.cases.see(case.as_bytes(), vars.as_bytes(), None, redactor);
+        for (column, raw) in (0_u32..).zip(list(Some(outputs)).0) {
+            if !raw.get().starts_with('{') {
+                continue;
+            }
+            let (cell, prompt) = (fields(Some(raw)), fields(columns.get(column as usize).copied()));
+            self.judged |= says(&cell);
+            self.graded |= graded(&cell);
+            let word = |raw: Option<&RawValue>| raw.map_or(&[][..], |raw| raw.get().as_bytes()).to_vec();
+            let provider = word(cell.get("provider").or_else(|| prompt.get("provider")));
+            let label = word(prompt.get("label").or_else(|| prompt.get("display")));
+            let slot = self.slots.see([&provider, b"", &word(prompt.get("id")), &label, column.to_string().as_bytes()]);
+            self.rows.push(Place { at, test, slot, test_idx: line, retries: 0, column: Some(column) });
+        }
     }
 
     /// Goes through rows that follow each other. A last one that is cut off is named, and those before it stand.
@@ -236,7 +294,7 @@ impl Index {
         let prompt_id = if words.prompt_id.is_empty() { id } else { &words.prompt_id };
         let slot = self.slots.see([provider, label, prompt_id, prompt, &words.prompt_idx]);
         let test_idx = serde_json::from_slice(&words.test_idx).unwrap_or(u64::MAX);
-        self.rows.push(Place { at, test, slot, test_idx, retries: 0 });
+        self.rows.push(Place { at, test, slot, test_idx, retries: 0, column: None });
         Ok(())
     }
 

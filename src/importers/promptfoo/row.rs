@@ -214,5 +214,10 @@ mod tests {
         assert_eq!((found.input.as_deref(), found.output), (Some("say hi"), None));
         let secret = made(r#"{"success":true,"vars":{"apiKey":"abcdef123456","q":"x"}}"#);
         assert!(!secret.input.unwrap().contains("abcdef"));
+        let escaped = made(
+            r#"{"success":true,"vars":{"q":["postgres:\/\/bob:hunter22x@db"]},"response":{"output":{"a":"password\u003dhunter22x"}}}"#,
+        );
+        assert_eq!(escaped.input.as_deref(), Some(r#"["postgres://bob:[REDACTED]@db"]"#));
+        assert_eq!(escaped.output.as_deref(), Some(r#"{"a":"password=[REDACTED]"}"#));
     }
 }

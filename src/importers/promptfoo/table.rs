@@ -1,7 +1,7 @@
 //! The table of results before version 3, where the test cases stand that the rows do not have.
 //!
 //! Promises: a row of one test alone gets that test's name and assertions; memory is a few words a row of the table.
-//! Does not: read the cells (`results.results` has the same with the tools' own words for what broke).
+//! Does not: read the cells (`results.results` has the same with the tools' own words for what broke; where it is missing, `cells` does).
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -24,7 +24,12 @@ use crate::{
 /// What the table has seen so far.
 #[derive(Default)]
 pub(super) struct Table {
-    names: Vec<String>,
+    /// What its columns of variables are called.
+    pub(super) names: Vec<String>,
+    /// Its other columns, as they stand.
+    pub(super) prompts: Vec<u8>,
+    /// Where its lines begin.
+    pub(super) body: Option<u64>,
     /// The test of the rows with these cells; none where there are several.
     tests: HashMap<Mark, Option<Test>>,
     rows: usize,
@@ -55,15 +60,20 @@ impl Table {
             let opens = scanner.peek().map_err(told)?;
             match (key.as_slice(), opens) {
                 (b"\"head\"", Some(b'{')) => {
-                    let [names] = pick(scanner, [b"\"vars\""], limits.entry_bytes_max).map_err(told)?;
+                    let [names, prompts] = pick(scanner, [b"\"vars\"", b"\"prompts\""], limits.entry_bytes_max).map_err(told)?;
                     self.names = serde_json::from_slice(&strict(names)).unwrap_or_default();
+                    self.prompts = strict(prompts);
                 }
                 (b"\"body\"", Some(b'[')) if self.names.is_empty() => {
                     // Without its head nobody knows whose cells these are.
                     bodies.push(scanner.offset());
+                    self.body = Some(scanner.offset());
                     scanner.value(&mut Sink::skip()).map_err(told)?;
                 }
-                (b"\"body\"", Some(b'[')) => self.body(scanner, limits, redactor)?,
+                (b"\"body\"", Some(b'[')) => {
+                    self.body = Some(scanner.offset());
+                    self.body(scanner, limits, redactor)?;
+                }
                 _ => scanner.value(&mut Sink::skip()).map_err(told)?,
             }
         }

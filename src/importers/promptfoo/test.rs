@@ -85,7 +85,7 @@ fn value(bytes: &[u8], redactor: &Redactor) -> Value {
     }
     let read = || {
         let (json, _) = text_of(strict(bytes.to_vec()));
-        serde_json::from_str(&redactor.redact(&json)).ok()
+        serde_json::from_str(&redactor.redact_json(&json)).ok()
     };
     let short = bytes.len() <= READ_BYTES_MAX;
     short.then(read).flatten().unwrap_or_else(|| Value::String(mark([bytes]).iter().map(|byte| format!("{byte:02x}")).collect()))

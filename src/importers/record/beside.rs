@@ -134,11 +134,13 @@ fn analysis(
 /// The document as JSON text, and when it says that it was written.
 fn document(file: &str, bytes: Vec<u8>, redactor: &Redactor) -> Result<(Box<RawValue>, Option<Timestamp>), String> {
     let text = String::from_utf8_lossy(&strict(bytes)).into_owned();
-    let text = redactor.redact(text.trim_end());
+    let text = text.trim_end();
     if !file.ends_with(".json") {
-        let doc = RawValue::from_string(Value::String(text.into_owned()).to_string()).map_err(|error| error.to_string())?;
+        let doc =
+            RawValue::from_string(Value::String(redactor.redact(text).into_owned()).to_string()).map_err(|error| error.to_string())?;
         return Ok((doc, None));
     }
+    let text = redactor.redact_json(text);
     #[derive(serde::Deserialize)]
     struct Said {
         #[serde(rename = "createdAt")]

@@ -1,6 +1,6 @@
 //! The first pass over a run record: everything but the attempts as one text, and where each attempt begins.
 //!
-//! Promises: the order of members does not matter; an attempt costs sixteen bytes here.
+//! Promises: the order of members does not matter; an attempt costs sixteen bytes here; nothing follows the record.
 //! Does not: read values.
 
 use std::io::Read;
@@ -43,6 +43,8 @@ enum Fault {
     Stop(Stop),
     Large,
     Many,
+    /// Something follows at this byte.
+    Trailing(u64),
 }
 
 impl From<Stop> for Fault {
@@ -57,6 +59,9 @@ impl Fault {
             Fault::Stop(stop) => stop.sentence(),
             Fault::Large => {
                 format!("the run record without its attempts takes more than {} bytes, the most that it may", limits.entry_bytes_max)
+            }
+            Fault::Trailing(at) => {
+                format!("the run record ends before byte {at}, and more follows there; a file has one record and nothing else")
             }
             Fault::Many => format!("the run record has more than {ATTEMPTS_MAX} attempts, the most that it may"),
         }
@@ -73,7 +78,9 @@ impl<R: Read> Pass<'_, R> {
     fn record(&mut self) -> Result<(), Fault> {
         self.object(
             |pass, key| if key == b"\"evals\"" && pass.scanner.peek()? == Some(b'[') { pass.evals().map(|()| true) } else { Ok(false) },
-        )
+        )?;
+        // What is not read would be lost without a word.
+        if self.scanner.peek()?.is_some() { Err(Fault::Trailing(self.scanner.offset())) } else { Ok(()) }
     }
 
     fn evals(&mut self) -> Result<(), Fault> {

@@ -150,6 +150,17 @@ fn what_does_not_fit_says_where() {
     let rows = [
         ("/schemaVersion", json!(2), "the run record has schemaVersion 2; this runlore reads up to 1"),
         ("/runId", json!(" "), "the run record's runId must have 1 to 256 bytes and no control character"),
+        ("/runId", json!("latest"), "the run record's runId latest reads as a reference"),
+        ("/runId", json!("latest~3"), "the run record's runId latest~3 reads as a reference"),
+        ("/arms", json!([{"name": "m"}, {"name": "n"}, {"name": "m"}]), "the run record has the arm m twice, at arms[2]"),
+        ("/arms", json!([{"name": ""}]), "the run record does not fit its schema at arms[0].name: it must not be empty"),
+        (
+            "/arms",
+            json!([{"name": "m", "role": "x"}]),
+            "the run record does not fit its schema at arms[0].role: it must be control or variant",
+        ),
+        ("/evals/0/id", json!(""), "the run record does not fit its schema at evals[0].id: it must not be empty"),
+        ("/evals/0/cells", json!([{"arm": ""}]), "the run record does not fit its schema at evals[0].cells[0].arm: it must not be empty"),
         ("/creator", json!("me"), "the run record does not fit its schema at creator: unknown field `creator`"),
         ("/evals/0/threshold", json!(80), "the threshold of evaluation sum is no rate: give one from 0 to 1"),
     ];
@@ -158,6 +169,10 @@ fn what_does_not_fit_says_where() {
     }
     let attempt = wrong("/evals/0/attempts/1/outcom", json!("pass"));
     assert!(attempt.contains("of evaluation sum does not fit its schema at outcom: unknown field `outcom`"), "{attempt}");
+    let cost = wrong("/evals/0/attempts/1/costUsd", json!(-0.5));
+    assert!(cost.ends_with("of evaluation sum does not fit its schema at costUsd: it must not be negative"), "{cost}");
+    let arm = wrong("/evals/0/attempts/1/arm", json!(" "));
+    assert!(arm.ends_with("of evaluation sum does not fit its schema at arm: it must not be empty"), "{arm}");
     let cut = small().to_string();
     let cut = read_with(&cut.as_bytes()[..cut.len() - 3], &Files::default(), &Limits::default()).err().unwrap();
     assert!(cut.to_string().contains("cut off"), "{cut}");
@@ -175,6 +190,22 @@ fn a_transcript_that_cannot_be_read_is_said_and_the_attempt_stands() {
 }
 
 #[test]
+fn nothing_of_a_file_is_lost_without_a_word() {
+    let refused = |text: &str| read_with(text.as_bytes(), &Files::default(), &Limits::default()).err().map(|refused| refused.to_string());
+    let whole = small().to_string();
+    assert_eq!(refused(&format!("{whole} \n")), None);
+    for more in ["x", "{}", "]", &whole] {
+        let why = refused(&format!("{whole}\n{more}")).unwrap();
+        assert!(why.contains("more follows there") && why.contains(&(whole.len() + 1).to_string()), "{why}");
+    }
+    for (name, spelled) in [("evals", r#""\u0065vals""#), ("attempts", r#""\u0061ttempts""#)] {
+        let escaped = whole.replace(&format!("\"{name}\""), spelled);
+        let why = refused(&escaped).unwrap();
+        assert!(why.contains("with escapes"), "{name}: {why}");
+    }
+}
+
+#[test]
 fn secrets_and_long_texts_are_taken_out_on_the_way_in() {
     let mut record = small();
     record["evals"][0]["attempts"][0]["output"] = json!(format!("sk-ant-api03-{} {}", "A".repeat(40), "x".repeat(5000)));
@@ -183,6 +214,30 @@ fn secrets_and_long_texts_are_taken_out_on_the_way_in() {
     let output = read.attempts[0].output.clone().unwrap();
     assert!(output.starts_with("[REDACTED]") && output.ends_with("bytes cut]") && output.len() < 2100, "{output}");
     assert_eq!(read.header.metadata["api_key"], "[REDACTED]");
+}
+
+#[test]
+fn secrets_in_escapes_are_taken_out_too() {
+    let secret = r"postgres:\/\/bob:hunter22x@db\/x password\u003dhunter22x";
+    let mut record = small();
+    record["metadata"] = json!({"url": "SECRET"});
+    record["evals"][0]["attempts"][1] = json!({
+        "case": "b", "arm": "m", "outcome": "fail", "input": "SECRET", "output": "SECRET", "error": "SECRET",
+        "checks": [{"name": "exact", "passed": false, "reason": "SECRET", "answer": "SECRET"}],
+        "transcript": {"file": "transcripts/x.jsonl"},
+    });
+    let text = record.to_string().replace("SECRET", secret);
+    let line = format!("{{\"k\":\"{secret}\"}}");
+    let files = Files::of(&[("transcripts/x.jsonl", &line), ("analysis/a.json", &line)]);
+    let read = read_with(text.as_bytes(), &files, &Limits::default()).unwrap();
+    let safe = "postgres://bob:[REDACTED]@db/x password=[REDACTED]";
+    let attempt = &read.attempts[1];
+    let texts = [&attempt.input, &attempt.output, &attempt.error, &attempt.checks[0].reason, &attempt.checks[0].answer];
+    assert!(texts.iter().all(|text| text.as_deref() == Some(safe)), "{texts:?}");
+    assert_eq!(read.header.metadata["url"], safe);
+    let line = format!("{{\"k\":\"{safe}\"}}");
+    assert_eq!(page(&attempt.transcript.chunks, 0, 9).unwrap(), [line.as_str()]);
+    assert_eq!(read.extras.analyses[0].doc.get(), line);
 }
 
 proptest! {

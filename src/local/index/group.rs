@@ -161,7 +161,7 @@ impl Beside for Directory<'_> {
 fn changed_at(path: &Path) -> Option<Timestamp> {
     use std::os::unix::fs::MetadataExt as _;
     let found = fs::metadata(path).ok()?;
-    Some(Timestamp::from_millis(found.mtime().saturating_mul(1000).saturating_add(found.mtime_nsec() / 1_000_000)))
+    Timestamp::of_millis(found.mtime().saturating_mul(1000).saturating_add(found.mtime_nsec() / 1_000_000))
 }
 
 #[cfg(test)]

@@ -305,9 +305,10 @@ fn ancestors_come_with_the_log() {
 
 #[test]
 fn run_ids_by_hand_are_checked() {
-    for (id, part) in [("", "empty"), ("a\nb", "\\n"), (&"x".repeat(300), "256")] {
+    for (id, part) in [("", "empty"), ("a\nb", "\\n"), (&"x".repeat(300), "256"), ("latest", "reference"), ("latest~3", "reference")] {
         assert!(run_id_fault(id).unwrap().contains(part));
     }
+    assert_eq!(run_id_fault("latest-build"), None);
     assert_eq!(run_id_fault("ci/1234 #5"), None);
 }
 

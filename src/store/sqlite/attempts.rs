@@ -202,24 +202,24 @@ fn of_name(connection: &Connection, run_no: i64, id: &str) -> Result<Vec<i64>> {
 
 pub(super) fn causes(connection: &Connection, run: &str, evaluation_contains: Option<&str>) -> Result<Vec<Cause>> {
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(Vec::new()) };
-    let sql = "SELECT s.signature, e.id, s.check_name, s.reason, g.attempts FROM
+    // All attempts of a signature ended alike, so one of them says how.
+    let sql = "SELECT s.signature, e.id, s.check_name, s.reason, g.attempts,
+        (SELECT o.outcome FROM attempts_m o WHERE o.run_no = ?1 AND o.signature_no = g.signature_no AND o.n IS NOT NULL LIMIT 1) FROM
         (SELECT signature_no, count(*) AS attempts FROM attempts_m WHERE run_no = ?1 AND signature_no IS NOT NULL AND n IS NOT NULL
          GROUP BY signature_no) g
         JOIN signatures_m s ON s.signature_no = g.signature_no JOIN evaluations_m e ON e.eval_no = s.eval_no
         ORDER BY g.attempts DESC, s.signature";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([run_no], |row| {
-        Ok(Cause {
-            signature: row.get(0)?,
-            evaluation: row.get(1)?,
-            check: row.get(2)?,
-            reason: row.get(3)?,
-            attempts: names::natural(row.get(4)?),
-        })
-    })?;
+    let mut rows = statement.query([run_no])?;
     let part = evaluation_contains.unwrap_or("").to_lowercase();
-    let mut out: Vec<Cause> = rows.collect::<rusqlite::Result<_>>()?;
-    out.retain(|cause| cause.evaluation.to_lowercase().contains(&part));
+    let mut out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let evaluation: String = row.get(1)?;
+        if evaluation.to_lowercase().contains(&part) {
+            let (signature, check, reason, attempts) = (row.get(0)?, row.get(2)?, row.get(3)?, names::natural(row.get(4)?));
+            out.push(Cause { signature, evaluation, outcome: Outcome::from_code(row.get(5)?)?, check, reason, attempts });
+        }
+    }
     Ok(out)
 }
 

@@ -106,7 +106,7 @@ impl Tool for Analysis {
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
-        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, ..)| run_id))?;
+        let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, ..)| run_id.as_str()), &input.run)?;
         let after = place.map(|(_, created_at, source, file)| (Reverse(created_at), source, file));
         let mut documents = ctx.store.analyses(&run.run_id)?;
         documents.retain(|document| input.file.as_ref().is_none_or(|file| document.file == *file));

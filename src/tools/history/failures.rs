@@ -26,8 +26,8 @@ use crate::{
 
 mod text;
 
-/// Causes listed at most; the rest are counted in the note.
-const CAUSES: usize = 20;
+/// Causes that one answer can list.
+const CAUSES_MAX: u64 = 1000;
 
 /// The tool.
 pub enum Failures {}
@@ -48,6 +48,10 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
     pub limit: Bounded<1, 100, 10>,
+    /// How many causes.
+    #[arg(long, value_name = "N", default_value_t)]
+    #[serde(default)]
+    pub causes: Bounded<0, CAUSES_MAX, 20>,
     /// How many lines of each failing attempt's conversation, from its end.
     #[arg(long, value_name = "N", default_value_t)]
     #[serde(default)]
@@ -66,6 +70,8 @@ pub struct Output {
     pub run_id: String,
     /// Failing attempts by their reason, over all cells that the filter keeps, the commonest first.
     pub causes: Vec<Cause>,
+    /// How many causes there are.
+    pub causes_total: usize,
     /// Failing cells: new first, then by evaluation and case.
     pub cells: Vec<FailingCell>,
     /// What else should be known.
@@ -97,6 +103,8 @@ pub struct Cause {
     pub signature: String,
     /// The evaluation's id.
     pub evaluation: String,
+    /// `fail` or `infra_error`.
+    pub outcome: Outcome,
     /// The first failed check; null for an errored attempt.
     pub check: Option<String>,
     /// The reason, normalised.
@@ -165,6 +173,9 @@ pub struct FailingAttempt {
     /// The last lines of its conversation, each one line of JSON; absent without the scope for transcripts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<Vec<String>>,
+    /// Whether it has a transcript.
+    #[serde(skip)]
+    has_transcript: bool,
 }
 
 /// A call worth making next.
@@ -182,14 +193,14 @@ impl Tool for Failures {
     const ABOUT: &'static str = "What failed in a run, why, and since when";
     const DOC: &'static str = "Returns what failed or errored in a run: causes with counts, then each failing case with whether it is new, since when it fails, its failed checks and the end of its transcript.";
     const RELEASED: bool = true;
-    const NARROWS: &'static str = "filter, limit and tail";
+    const NARROWS: &'static str = "filter, limit, causes and tail";
     type Input = Input;
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
-        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
+        let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, _)| run_id.as_str()), &input.run)?;
         let mut found = failing(ctx, &run, input.filter.as_deref())?;
         let total = found.len();
         found.retain(|cell| place.as_ref().is_none_or(|(_, after)| order(cell) > *after));
@@ -199,14 +210,15 @@ impl Tool for Failures {
         let cells = with_attempts(ctx, &run, found, input.tail.get())?;
         let causes = ctx.store.causes(&run.run_id, input.filter.as_deref())?;
         Ok(Output {
-            note: note(ctx, &run, input.filter.as_deref(), total, causes.len())?,
+            note: note(ctx, &run, &input, total, causes.len())?,
             several_arms: ctx.store.arms(std::slice::from_ref(&run.run_id))?.get(&run.run_id).is_some_and(|arms| arms.len() > 1),
             next: next(ctx, &run, &cells),
             returned: cells.len(),
             complete,
             next_cursor,
             total,
-            causes: causes.into_iter().take(CAUSES).map(Into::into).collect(),
+            causes_total: causes.len(),
+            causes: causes.into_iter().take(input.causes.count()).map(Into::into).collect(),
             cells,
             run_id: run.run_id,
         })
@@ -226,6 +238,7 @@ impl From<crate::store::Cause> for Cause {
         Self {
             signature: cause.signature,
             evaluation: cause.evaluation,
+            outcome: cause.outcome,
             check: cause.check,
             reason: cause.reason,
             attempts: cause.attempts,
@@ -233,10 +246,14 @@ impl From<crate::store::Cause> for Cause {
     }
 }
 
-fn note(ctx: &Ctx, run: &Run, filter: Option<&str>, total: usize, causes: usize) -> Result<Option<String>, ToolError> {
+fn note(ctx: &Ctx, run: &Run, input: &Input, total: usize, causes: usize) -> Result<Option<String>, ToolError> {
     if total > 0 {
-        return Ok((causes > CAUSES).then(|| format!("{} more causes are not listed; narrow with filter.", causes - CAUSES)));
+        let left = causes.saturating_sub(input.causes.count());
+        let advice = if input.causes.get() < CAUSES_MAX { "raise causes, or narrow with filter" } else { "narrow with filter" };
+        // Who asks for none knows that there are some.
+        return Ok((left > 0 && input.causes.get() > 0).then(|| format!("{left} more causes are not listed; {advice}.")));
     }
+    let filter = input.filter.as_deref();
     let query = CellQuery { runs: vec![run.run_id.clone()], evaluation_contains: filter.map(str::to_owned), ..CellQuery::default() };
     let cells = ctx.store.cells(&query)?;
     Ok(Some(if cells.is_empty() {
@@ -246,10 +263,10 @@ fn note(ctx: &Ctx, run: &Run, filter: Option<&str>, total: usize, causes: usize)
     }))
 }
 
-/// The transcript of the first failure; where that may not be read, its evaluation's history.
+/// The first transcript of what is here; where there is none, or it may not be read, the history of the first failure's evaluation.
 fn next(ctx: &Ctx, run: &Run, cells: &[FailingCell]) -> Option<Next> {
     let cell = cells.first()?;
-    let (tool, arguments) = match cell.attempts.first() {
+    let (tool, arguments) = match cells.iter().flat_map(|cell| &cell.attempts).find(|attempt| attempt.has_transcript) {
         Some(attempt) if ctx.caller.holds("traces:read") => ("transcript", vec![("run", &run.run_id), ("attempt", &attempt.attempt)]),
         _ => ("history", vec![("filter", &cell.evaluation)]),
     };
@@ -337,7 +354,15 @@ fn failing_cell(ctx: &Ctx, run: &Run, cell: Cell, streak: Streak, attempts: Vec<
 fn failing_attempt(ctx: &Ctx, run: &Run, attempt: AttemptRow, tail: u64) -> Result<FailingAttempt, ToolError> {
     let tail = if ctx.caller.holds("traces:read") { Some(tail_of(ctx, run, &attempt, tail)?) } else { None };
     let checks = attempt.checks.into_iter().filter(|check| check.passed != Some(true)).collect();
-    Ok(FailingAttempt { attempt: attempt.key, outcome: attempt.outcome, error: attempt.error, limit: attempt.limit, checks, tail })
+    Ok(FailingAttempt {
+        has_transcript: attempt.lines > 0,
+        attempt: attempt.key,
+        outcome: attempt.outcome,
+        error: attempt.error,
+        limit: attempt.limit,
+        checks,
+        tail,
+    })
 }
 
 /// The last lines of the conversation; of the whole transcript where the log tells no conversation apart.
@@ -350,3 +375,6 @@ fn tail_of(ctx: &Ctx, run: &Run, attempt: &AttemptRow, tail: u64) -> Result<Vec<
     let page = ctx.store.transcript(&run.run_id, &attempt.key, start, end - start)?;
     Ok(page.map(|page| page.lines).unwrap_or_default().iter().map(|line| shorten(line, ctx.limits.tail_line_bytes)).collect())
 }
+
+#[cfg(test)]
+mod tests;

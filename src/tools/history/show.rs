@@ -126,7 +126,7 @@ impl Tool for Show {
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
-        let run = resolve::run(ctx, place.as_ref().map_or(&input.run, |(run_id, _)| run_id))?;
+        let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, _)| run_id.as_str()), &input.run)?;
         let after = place.map(|(_, evaluation)| evaluation);
         answer(ctx, &input, run, &Page { list, after, limit: input.limit.count() })
     }

@@ -19,6 +19,8 @@ fn times_come_from_suites_else_from_the_file_else_from_nowhere() {
     let header = import(&suite("")).header;
     assert_eq!(header.created_at.rfc3339(), "2026-11-30T10:00:00Z");
     assert_eq!(header.completed_at.map(Timestamp::rfc3339).as_deref(), Some("2026-11-30T10:20:00.500Z"));
+    let header = import(&suite("").replace("2026-11-30T10:00:00", "9999-12-31T23:50:00")).header;
+    assert_eq!((header.created_at.rfc3339().as_str(), header.completed_at), ("9999-12-31T23:50:00Z", None));
     let without = "<testsuite name='s'><testcase name='a'/></testsuite>".as_bytes().to_vec();
     let whole = import_all(without.clone(), Timestamp::parse("2026-11-01T00:00:00Z"), &Limits::default()).unwrap();
     assert_eq!((whole.header.created_at.rfc3339().as_str(), whole.header.started_at), ("2026-11-01T00:00:00Z", None));

@@ -98,6 +98,14 @@ fn what_is_neither_right_nor_wrong_is_unscored() {
 }
 
 #[test]
+fn an_end_after_the_year_9999_is_none() {
+    let mut late = results();
+    (late["date"], late["total_evaluation_time_seconds"]) = (json!(253_402_300_790_i64), json!("100"));
+    let header = folder(&late, &[]).import().header;
+    assert_eq!((header.created_at.rfc3339().as_str(), header.completed_at), ("9999-12-31T23:59:50Z", None));
+}
+
+#[test]
 fn where_less_is_better_nought_passes() {
     let mut turned = results();
     turned["higher_is_better"] = json!({"t": {"em": false}});

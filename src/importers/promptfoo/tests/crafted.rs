@@ -132,6 +132,66 @@ fn version_two_gets_its_tests_from_its_table() {
     assert!(matches!(import(file.to_string()), Err(Refused::Broken(why)) if why.contains("table")));
 }
 
+/// As promptfoo's evaluator wrote cells before version 3: the output below the reason, and no grading where the provider broke.
+#[test]
+fn a_table_alone_is_read_where_its_cells_say_how_they_ended() {
+    let cell = |pass: bool, text: &str, grading: Value| {
+        json!({"pass": pass, "score": u8::from(pass), "namedScores": {}, "text": text, "prompt": "say it", "provider": "openai:gpt-4", "latencyMs": 12,
+            "tokenUsage": {"total": 9, "prompt": 5, "completion": 4}, "gradingResult": grading, "cost": 0.25})
+    };
+    let graded = |pass: bool, reason: &str| {
+        json!({"pass": pass, "score": u8::from(pass), "reason": reason, "componentResults": [
+            {"pass": pass, "score": u8::from(pass), "reason": reason, "assertion": {"type": "equals", "value": "y"}}]})
+    };
+    let line = |q: &str, outputs: Value| json!({"description": q, "vars": [q], "test": {"vars": {"q": q}, "description": format!("case {q}"), "assert": [{"type": "equals", "value": "y"}]}, "outputs": outputs});
+    let column = |label: &str| json!({"raw": format!("say {label}"), "label": label, "id": format!("digest of {label}"), "provider": "openai:gpt-4", "metrics": {"testPassCount": 1}});
+    let mut file = json!({"version": 2, "createdAt": "2024-02-03T04:05:06.000Z", "config": {"description": "old"}, "results": {
+        "version": 2, "timestamp": "2024-02-03T04:05:07.000Z", "results": [], "table": {
+            "head": {"vars": ["q"], "prompts": [column("one"), column("two")]},
+            "body": [
+                line("a", json!([cell(true, "y", graded(true, "ok")), cell(false, "Expected y\n---\nx", graded(false, "Expected y"))])),
+                line("b", json!([cell(false, "API error: 500\n---\n", Value::Null), null]))]}}});
+    let whole = import(file.to_string()).unwrap();
+    let found: Vec<_> =
+        whole.attempts.iter().map(|one| (one.case.as_str(), one.arm.as_str(), one.outcome, one.output.as_deref())).collect();
+    let arms: Vec<&str> = whole.header.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(
+        found,
+        [
+            ("case a", arms[0], Outcome::Pass, Some("y")),
+            ("case a", arms[1], Outcome::Fail, Some("x")),
+            ("case b", arms[0], Outcome::InfraError, None),
+        ]
+    );
+    let passed = &whole.attempts[0];
+    assert_eq!((passed.usage.total_tokens, passed.cost_usd, passed.duration_ms, passed.score), (Some(9), Some(0.25), Some(12), Some(1.0)));
+    assert_eq!((passed.input.as_deref(), passed.target.as_deref()), (Some("a"), Some("equals: y")));
+    assert_eq!(whole.attempts[1].checks[0].reason.as_deref(), Some("Expected y"));
+    assert_eq!((whole.attempts[2].error.as_deref(), whole.attempts[2].score), (Some("API error: 500"), None));
+    assert_eq!(whole.lines(0)[..2], [r#"{"role":"user","content":"say it"}"#, r#"{"role":"assistant","content":"y"}"#]);
+    assert_eq!((whole.complaints, whole.header.arms[1].factors["prompt"].as_str()), (Vec::<String>::new(), "two"));
+    assert_eq!(
+        (whole.header.metrics[0].metric.as_str(), whole.header.created_at),
+        ("testPassCount", Timestamp::parse("2024-02-03T04:05:07Z").unwrap())
+    );
+    // What later releases wrote there says it itself.
+    file["results"]["table"]["body"] = json!([line(
+        "c",
+        json!([{"pass": false, "failureReason": 2, "text": "no", "error": "no"}, {"pass": false, "failureReason": 1, "text": "x"}])
+    )]);
+    let whole = import(file.to_string()).unwrap();
+    assert_eq!(whole.attempts.iter().map(|one| one.outcome).collect::<Vec<_>>(), [Outcome::InfraError, Outcome::Fail]);
+    // A line that is too big is named, and the others stand.
+    let big = "x".repeat(3000);
+    let good = line("a", json!([cell(true, "y", graded(true, "ok"))]));
+    file["results"]["table"]["body"] = json!([line("b", json!([cell(true, &big, graded(true, "ok"))])), good]);
+    let whole = import_with(file.to_string(), &Limits { entry_bytes_max: 2500, ..Limits::default() }, &Written(Some(MODIFIED))).unwrap();
+    assert_eq!((whole.attempts.len(), whole.complaints.len()), (1, 1), "{:?}", whole.complaints);
+    // Cells that say nothing: whether `b` failed or broke nobody knows.
+    file["results"]["table"]["body"] = json!([line("b", json!([{"pass": false, "text": "no\n---\n"}, {"pass": true, "text": "y"}]))]);
+    assert!(matches!(import(file.to_string()), Err(Refused::Broken(why)) if why.contains("do not say")));
+}
+
 #[test]
 fn what_the_library_gives_has_no_envelope() {
     let rows = [row("a", json!({"id": "p"}), ("q", 0), 0, true), row("b", json!({"id": "p"}), ("q", 0), 1, false)];
@@ -145,6 +205,9 @@ fn what_the_library_gives_has_no_envelope() {
     nameless["id"] = json!("7");
     let whole = import(nameless.to_string()).unwrap();
     assert_eq!(whole.header.created_at.rfc3339(), "2026-01-02T03:04:05Z");
+    // A number that is no time in the years that can be written: the file's own time stands.
+    nameless["createdAt"] = json!(253_402_300_800_000_i64);
+    assert_eq!(import(nameless.to_string()).unwrap().header.created_at, MODIFIED);
     // Another tool's file of the same outline.
     let other = json!({"results": [{"text": "x"}], "prompts": ["p"]}).to_string();
     assert!(matches!(import(other), Err(Refused::NotALog(why)) if why.contains("how it ended")));

@@ -91,15 +91,26 @@ fn bytes(which: usize) -> Vec<u8> {
     match which {
         0 => file("generated/promptfoo/repeat3.json"),
         1 => file("generated/promptfoo/exported_latest.json"),
-        _ => lines(),
+        2 => lines(),
+        _ => table(),
     }
+}
+
+/// A table alone.
+fn table() -> Vec<u8> {
+    let cell = |pass: bool, reason: &str| json!({"pass": pass, "text": format!("{reason}\n---\nx"), "prompt": "p", "provider": "m", "gradingResult": {"pass": pass, "reason": reason}});
+    let line = |q: &str| json!({"vars": [q], "test": {"vars": {"q": q}}, "outputs": [cell(true, "ok"), cell(false, "no"), {"pass": false, "text": "error"}]});
+    let head = json!({"vars": ["q"], "prompts": [{"label": "a"}, {"label": "b"}, {"label": "c"}]});
+    json!({"version": 2, "results": {"version": 2, "results": [], "table": {"head": head, "body": [line("1"), line("2"), line("1")]}}})
+        .to_string()
+        .into_bytes()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn changed_bytes_never_panic(which in 0_usize..3, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+    fn changed_bytes_never_panic(which in 0_usize..4, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut bytes = bytes(which);
         for (place, byte) in flips {
             let place = place.index(bytes.len());
@@ -110,7 +121,7 @@ proptest! {
 
     #[test]
     fn put_in_and_cut_out_bytes_never_panic(
-        which in 0_usize..3,
+        which in 0_usize..4,
         puts in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"{}[]\",:\\0NnI-u\xff\n".to_vec())), 0..6),
         cut in any::<prop::sample::Index>(),
         gap in 0_usize..40,
@@ -126,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_files_never_panic(which in 0_usize..3, place in any::<prop::sample::Index>()) {
+    fn cut_files_never_panic(which in 0_usize..4, place in any::<prop::sample::Index>()) {
         let bytes = bytes(which);
         let end = place.index(bytes.len());
         survive(bytes[..end].to_vec());

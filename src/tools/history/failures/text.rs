@@ -7,7 +7,10 @@ use comfy_table::Color;
 
 use super::{FailingAttempt, FailingCell, Next, Output, Recurrence};
 use crate::{
-    domain::attempt::{Check, shorten},
+    domain::{
+        attempt::{Check, shorten},
+        outcome::Outcome,
+    },
     tools::render::{self, Grid, Style, Text},
 };
 
@@ -33,7 +36,7 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
 fn causes(output: &Output, style: &Style) -> String {
     let mut grid = Grid::new(style, &["attempts", "evaluation", "check", "reason"]);
     for cause in &output.causes {
-        let check = cause.check.as_deref().unwrap_or("(error)");
+        let check = cause.check.as_deref().unwrap_or(if cause.outcome == Outcome::InfraError { "(error)" } else { "(no failed check)" });
         grid.row([
             cause.attempts.to_string().into(),
             cause.evaluation.clone().into(),
