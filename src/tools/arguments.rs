@@ -82,6 +82,77 @@ impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Bounded<
     }
 }
 
+/// A number from `MIN` to `MAX` hundredths, `DEFAULT` hundredths when absent: a share, a power.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+pub struct Hundredths<const MIN: u64, const MAX: u64, const DEFAULT: u64>(f64);
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> Hundredths<MIN, MAX, DEFAULT> {
+    const LEAST: f64 = MIN as f64 / 100.0;
+    const MOST: f64 = MAX as f64 / 100.0;
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// `number`, where it lies between the ends.
+    ///
+    /// # Errors
+    /// What is allowed.
+    pub fn new(number: f64) -> Result<Self, String> {
+        Self::check(Some(number), &number)
+    }
+
+    fn check(number: Option<f64>, shown: &dyn fmt::Display) -> Result<Self, String> {
+        number
+            .filter(|number| (Self::LEAST..=Self::MOST).contains(number))
+            .map(Self)
+            .ok_or_else(|| format!("{shown} is not a number from {} to {}", Self::LEAST, Self::MOST))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> Default for Hundredths<MIN, MAX, DEFAULT> {
+    fn default() -> Self {
+        Self(DEFAULT as f64 / 100.0)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> fmt::Display for Hundredths<MIN, MAX, DEFAULT> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> FromStr for Hundredths<MIN, MAX, DEFAULT> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::check(text.parse().ok(), &text)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64, const DEFAULT: u64> Deserialize<'de> for Hundredths<MIN, MAX, DEFAULT> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::check(value.as_f64(), &value).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Hundredths<MIN, MAX, DEFAULT> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Hundredths{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "minimum": Self::LEAST, "maximum": Self::MOST})
+    }
+}
+
 /// The run that a tool is about when none is named.
 #[must_use]
 pub fn latest() -> String {
@@ -216,6 +287,16 @@ mod tests {
         assert_eq!(decode::<Input>(map).ok(), Some(Input { attempt: "a".into(), limit: Bounded::default(), filter: None }));
         let map = json!({"attempt": "a", "limit": 20.0}).as_object().cloned().unwrap_or_default();
         assert_eq!(decode::<Input>(map).ok().map(|input| input.limit.get()), Some(20));
+    }
+
+    #[test]
+    fn shares_are_bounded() {
+        type Power = Hundredths<50, 99, 80>;
+        let said = |value: Value| serde_json::from_value::<Power>(value).map(Power::get).map_err(|error| error.to_string());
+        assert_eq!((said(json!(0.9)), Power::default().get()), (Ok(0.9), 0.8));
+        assert_eq!(said(json!(1)), Err("1 is not a number from 0.5 to 0.99".to_owned()));
+        assert_eq!(said(json!("x")), Err("\"x\" is not a number from 0.5 to 0.99".to_owned()));
+        assert_eq!("nan".parse::<Power>(), Err("nan is not a number from 0.5 to 0.99".to_owned()));
     }
 
     #[test]
