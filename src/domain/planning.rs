@@ -16,6 +16,7 @@ pub const ATTEMPTS_MAX: u64 = 100;
 
 /// What the history says of how an evaluation's cases vary.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Spread {
     /// The variance of one attempt at a case, over the cases.
     pub within: f64,

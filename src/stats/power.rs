@@ -132,17 +132,13 @@ pub fn cases_for_margin(margin: f64, variance: f64, power: f64) -> Option<u64> {
 /// is too small, few steps lead there.
 fn fewest(below: f64, power: f64, ratio: f64) -> Option<u64> {
     let normal = normal_quantile(below)? + normal_quantile(power)?;
-    let mut n = whole(normal * normal * ratio)?;
-    // With t's tails two cases ask for many more than the normal says, so the steps are few only from the second guess on.
-    for _ in 0..10_000 {
+    let first = whole(normal * normal * ratio)?;
+    // With t's tails two cases ask for far more than the normal says; with a dozen hardly.
+    (first..first + 10_000).find_map(|n| {
         let degrees = n as f64 - 1.0;
         let both = t_quantile(below, degrees)? + t_quantile(power, degrees)?;
-        if n as f64 >= both * both * ratio {
-            return Some(n);
-        }
-        n += 1;
-    }
-    None
+        (n as f64 >= both * both * ratio).then_some(n)
+    })
 }
 
 /// At least two whole cases; none beyond any plan.

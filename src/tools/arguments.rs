@@ -193,7 +193,7 @@ pub fn input_schema<I: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// The JSON Schema of a tool's result. Without prose: it is for validators, and prose would be paid for in every agent's context.
+/// The JSON Schema of a tool's result. Short and without prose: it is for validators, and would be paid for in every agent's context.
 #[must_use]
 pub fn output_schema<O: JsonSchema>() -> Map<String, Value> {
     let mut schema = Value::Object(schema_of::<O>(false));
@@ -240,11 +240,29 @@ fn simplify(property: &mut Value) {
     map.remove("format");
 }
 
+/// Words that each stand as a schema of their own become one list of words.
+fn one_list(map: &mut Map<String, Value>) {
+    let word = |choice: &Value| choice.get("const").filter(|word| word.is_string()).cloned();
+    let words: Option<Vec<Value>> = map.get("oneOf").and_then(Value::as_array).and_then(|choices| choices.iter().map(word).collect());
+    if let Some(words) = words {
+        map.remove("oneOf");
+        map.insert("type".to_owned(), "string".into());
+        map.insert("enum".to_owned(), words.into());
+    }
+}
+
 fn strip_prose(value: &mut Value) {
     match value {
         Value::Object(map) => {
             // A property may itself be called "description" or "title": only text is prose.
-            map.retain(|key, inner| !(matches!(key.as_str(), "description" | "title" | "format") && inner.is_string()));
+            map.retain(|key, inner| match key.as_str() {
+                "description" | "title" | "format" => !inner.is_string(),
+                // Every count is at least 0, and a result has no defaults.
+                "minimum" => inner != &Value::from(0),
+                "default" => inner.is_object(),
+                _ => true,
+            });
+            one_list(map);
             map.values_mut().for_each(strip_prose);
         }
         Value::Array(items) => items.iter_mut().for_each(strip_prose),
@@ -287,6 +305,34 @@ mod tests {
         assert_eq!(decode::<Input>(map).ok(), Some(Input { attempt: "a".into(), limit: Bounded::default(), filter: None }));
         let map = json!({"attempt": "a", "limit": 20.0}).as_object().cloned().unwrap_or_default();
         assert_eq!(decode::<Input>(map).ok().map(|input| input.limit.get()), Some(20));
+    }
+
+    /// One of two words, each with its own documentation.
+    #[derive(Debug, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    enum Word {
+        /// This.
+        OneThing,
+        /// That.
+        Another,
+    }
+
+    #[derive(Debug, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Found {
+        /// A count.
+        n: u32,
+        word: Word,
+        default: Option<u32>,
+    }
+
+    #[test]
+    fn the_schema_of_a_result_is_short() {
+        let wanted = json!({"type": "object", "required": ["n", "word"], "properties": {
+            "n": {"type": "integer"}, "word": {"$ref": "#/$defs/Word"}, "default": {"type": ["integer", "null"]}},
+            "$defs": {"Word": {"type": "string", "enum": ["one_thing", "another"]}}});
+        assert_eq!(Value::Object(output_schema::<Found>()), wanted);
     }
 
     #[test]

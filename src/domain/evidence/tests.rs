@@ -157,7 +157,10 @@ fn chance_alone_is_rarely_confirmed() {
     assert!(wrong > 0, "a test that never finds anything would pass too");
 }
 
-fn tries() -> impl Strategy<Value = (u32, u32, u32)> {
+/// Passed, failed, errored.
+type Tries = (u32, u32, u32);
+
+fn tries() -> impl Strategy<Value = Tries> {
     prop_oneof![Just((1, 0, 0)), Just((0, 1, 0)), Just((0, 0, 1)), (0..4_u32, 0..4_u32, 0..2_u32)]
 }
 
@@ -188,7 +191,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn evidence_is_what_a_slow_plain_computation_says(both in proptest::collection::vec((tries(), tries()), 1..10)) {
-        let side = |of: fn(&((u32, u32, u32), (u32, u32, u32))) -> (u32, u32, u32)| -> Vec<Cell> {
+        let side = |of: fn(&(Tries, Tries)) -> Tries| -> Vec<Cell> {
             both.iter().map(of).enumerate().map(|(case, (passed, failed, infra))| cell(case, passed, failed, infra)).collect()
         };
         let (head, base) = (side(|both| both.0), side(|both| both.1));

@@ -33,6 +33,8 @@ pub mod handle;
 mod page;
 mod rows;
 mod stacks;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use cases::cells;
