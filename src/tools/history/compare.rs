@@ -230,8 +230,15 @@ impl Whole {
     }
 
     fn of(output: Output, measured: Measured, places: BTreeMap<String, RunPoint>, removed: bool) -> Self {
-        let Measured { rows, counts, suite, family } = measured;
-        Self { output: Output { counts, suite, family, ..output }, rows, places, removed }
+        let Measured { rows, counts, suite, family, apart } = measured;
+        let note = output.note.or_else(|| match apart {
+            0 => None,
+            1 => Some("One row is not comparable: it was measured in another way, and cannot be said to be worse or better.".to_owned()),
+            _ => Some(format!(
+                "{apart} rows are not comparable: they were measured in another way, and cannot be said to be worse or better."
+            )),
+        });
+        Self { output: Output { counts, suite, family, note, ..output }, rows, places, removed }
     }
 }
 

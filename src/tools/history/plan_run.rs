@@ -144,6 +144,7 @@ impl Tool for PlanRun {
             RunQuery { evaluation_contains: input.evaluation.clone(), kind: Some(Kind::Recorded), limit: RUNS, ..RunQuery::default() };
         let mut runs: Vec<String> = ctx.store.runs(&query)?.0.into_iter().map(|run| run.run_id).collect();
         runs.reverse();
+        let none = runs.is_empty();
         let whole = ctx.store.cells(&CellQuery { runs, evaluation_contains: input.evaluation.clone(), ..CellQuery::default() })?;
         let (series, arms) = series(whole, input.arm.as_deref());
         let total = series.len();
@@ -156,7 +157,7 @@ impl Tool for PlanRun {
             difference: input.margin.is_none().then(|| input.difference.get()),
             margin: input.margin.map(Hundredths::get),
             power: input.power.get(),
-            note: if total == 0 { Some(nothing(ctx, &query, input.arm.as_deref(), &arms)?) } else { None },
+            note: if total == 0 { Some(nothing(ctx, none.then_some(&query), input.arm.as_deref(), &arms)?) } else { None },
             returned: rows.len(),
             total,
             complete,
@@ -216,14 +217,18 @@ fn series(cells: Vec<Cell>, arm: Option<&str>) -> (Series, BTreeSet<String>) {
     (series, arms)
 }
 
-/// Why there is nothing to plan from.
-fn nothing(ctx: &Ctx, query: &RunQuery, arm: Option<&str>, arms: &BTreeSet<String>) -> Result<String, ToolError> {
+/// Why there is nothing to plan from; `query` found no run where it is given.
+fn nothing(ctx: &Ctx, query: Option<&RunQuery>, arm: Option<&str>, arms: &BTreeSet<String>) -> Result<String, ToolError> {
     if let (Some(arm), false) = (arm, arms.is_empty()) {
         let known = arms.iter().take(5).map(|arm| render::clean(arm)).collect::<Vec<_>>().join(", ");
         return Ok(format!("No recorded run counted an attempt by the arm \"{}\"; there are {known}.", render::clean(arm)));
     }
     let none = "No recorded run counted an attempt of such an evaluation: without a history there is nothing to plan from.";
-    Ok(kept::none_anywhere(ctx, query)?.unwrap_or_else(|| none.to_owned()))
+    let kept = match query {
+        Some(query) => kept::none_anywhere(ctx, query)?,
+        None => None,
+    };
+    Ok(kept.unwrap_or_else(|| none.to_owned()))
 }
 
 fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<String>) -> Result<Option<Row>, ToolError> {
@@ -359,6 +364,8 @@ mod tests {
     fn what_is_not_known_is_said() {
         let store = Arc::new(Model::default());
         assert!(ask(&store, json!({})).note.unwrap().contains("nothing to plan from"));
+        log("0", 0).with([attempt("1", Outcome::InfraError)]).put(&*store).unwrap();
+        assert!(ask(&store, json!({})).note.unwrap().contains("nothing to plan from"), "it holds one, and counted nothing of it");
         let bare = ["1", "2"].map(|case| Attempt { cost_usd: None, duration_ms: None, ..attempt(case, Pass) });
         log("a", 1).with(bare).put(&*store).unwrap();
         let row = ask(&store, json!({})).rows.remove(0);

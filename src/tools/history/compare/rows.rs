@@ -22,6 +22,7 @@ use crate::{
         evidence::{Evidence, Family, adjust},
         outcome::Counts,
     },
+    stats::Word,
     store::RunPoint,
     tools::{Ctx, ToolError},
 };
@@ -53,10 +54,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// As it is listed: numbers short, and no evidence where nothing differs, unless a margin asks what the cases say of that.
+    /// As it is listed: numbers short, and no evidence where nothing differs, unless a margin asks what the cases say of that, or the same rate
+    /// was measured in another way.
     #[must_use]
     pub fn shown(mut self, margin: bool) -> Self {
-        self.evidence = self.evidence.filter(|_| margin || self.status != Status::Same).map(Evidence::shown);
+        let says = |found: &Evidence| margin || self.status != Status::Same || found.word == Word::NotComparable;
+        self.evidence = self.evidence.filter(says).map(Evidence::shown);
         self
     }
 }
@@ -68,6 +71,8 @@ pub(super) struct Measured {
     pub(super) counts: BothCounts,
     pub(super) suite: Option<Evidence>,
     pub(super) family: Option<Family>,
+    /// Rows whose sides were not measured in the same way.
+    pub(super) apart: usize,
 }
 
 /// Measures the pairs of evaluations, or of their cases.
@@ -85,11 +90,12 @@ pub(super) fn measured(
         pairs.into_iter().map(|pair| (stacks.changed(&pair), pair)).map(|(why, pair)| (pair, why)).collect();
     let suite = cases.suite(&units, margin);
     let units = if input.by == Grain::Case { by_case(&cases, &units, stacks) } else { units };
+    let apart = units.iter().filter(|(_, changed)| !changed.is_empty()).count();
     let mut rows: Vec<(Row, Pair)> =
         units.into_iter().map(|(pair, changed)| (row(&pair, &changed, &cases, places, margin), pair)).collect();
     let family = adjust(rows.iter_mut().filter_map(|(row, _)| row.evidence.as_mut()));
     rows.iter_mut().for_each(|(row, pair)| row.status = pair.status(row.evidence.as_ref()));
-    Ok(Measured { rows, counts, suite, family })
+    Ok(Measured { rows, counts, suite, family, apart })
 }
 
 /// The pairs of cases under pairs of evaluations. What changed is the same for all cases of a pair, and no case has a threshold.
