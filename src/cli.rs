@@ -1,7 +1,7 @@
 //! The command line: the tools as verbs, and what only a person does.
 //!
 //! Promises: the same arguments, defaults and answers as over MCP, from the same declarations; `--json` prints the identical JSON. Exit
-//! codes (decision 88): 0 done; 1 refused, not found or complaints; 2 usage or config; 3 regressions with `compare --exit-code`.
+//! codes (decision 88): 0 done; 1 refused, not found, complaints or not equal (`verify`); 2 usage or config; 3 regressions with `compare --exit-code`.
 //! Does not: hold logic of its own.
 
 pub mod demo;

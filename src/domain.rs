@@ -5,14 +5,18 @@
 
 pub mod attempt;
 pub mod cell;
+pub mod comparable;
 pub mod compare;
 pub mod declared;
+pub mod evidence;
 pub mod extras;
+pub mod flake;
 pub mod grouping;
 pub mod key;
 pub mod log;
 pub mod outcome;
 pub mod planned;
+pub mod planning;
 pub mod reference;
 pub mod run_record;
 pub mod signature;

@@ -9,6 +9,7 @@
 
 pub mod clustered;
 pub mod corrections;
+pub mod flakes;
 pub mod intervals;
 pub mod paired;
 pub mod power;
@@ -17,9 +18,10 @@ pub mod sign_flip;
 
 pub use clustered::{ClusteredMean, clustered_mean};
 pub use corrections::{benjamini_hochberg, holm};
+pub use flakes::binomial_tail;
 pub use intervals::{agresti_min, newcombe_hybrid_score, student_t, wilson};
 pub use paired::{PairedCase, PairedResult, exact_mcnemar, paired};
-pub use power::{NonInferiority, mde_discordance, mde_variance, non_inferiority};
+pub use power::{NonInferiority, cases_for_margin, cases_to_detect, mde_discordance, mde_variance, non_inferiority};
 pub use repeats::{flip_rate, pass_at_k, pass_hat_k};
 pub use sign_flip::{SignFlip, sign_flip};
 
@@ -95,6 +97,10 @@ pub enum Method {
     Holm,
     /// Benjamini and Hochberg's adjustment (false discovery rate).
     BenjaminiHochberg,
+    /// Connor's power of McNemar's test, from the observed discordance.
+    McnemarPower,
+    /// The power of the paired t test, from the observed spread.
+    PairedTPower,
 }
 
 impl Method {
@@ -113,6 +119,8 @@ impl Method {
             Self::ClusteredT => "clustered_t",
             Self::Holm => "holm",
             Self::BenjaminiHochberg => "benjamini_hochberg",
+            Self::McnemarPower => "mcnemar_power",
+            Self::PairedTPower => "paired_t_power",
         }
     }
 }
@@ -204,6 +212,8 @@ mod tests {
             M::ClusteredT,
             M::Holm,
             M::BenjaminiHochberg,
+            M::McnemarPower,
+            M::PairedTPower,
         ];
         for m in methods {
             assert_eq!(serde_json::to_value(m).unwrap(), m.as_str());

@@ -36,6 +36,8 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<history::history::History>(),
     Entry::of::<history::show::Show>(),
     Entry::of::<history::compare::Compare>(),
+    Entry::of::<history::verify::Verify>(),
+    Entry::of::<history::plan_run::PlanRun>(),
     Entry::of::<history::analysis::Analysis>(),
     Entry::of::<history::transcript::Transcript>(),
     Entry::of::<history::runs_list::RunsList>(),

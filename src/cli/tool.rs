@@ -1,7 +1,7 @@
 //! A tool as a verb: the same entry, through the same call list.
 //!
 //! Promises: a table on a terminal, plain text in a pipe, the identical JSON with `--json`, without a cap.
-//! Does not: know any tool, but for `compare --exit-code`.
+//! Does not: know any tool, but for the exit codes of `compare --exit-code` and `verify`.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -19,6 +19,8 @@ use crate::{
 
 /// The exit code of `compare --exit-code` where something regressed.
 const REGRESSED: u8 = 3;
+/// The exit code of `verify` where a number is not what it was.
+const NOT_EQUAL: u8 = 1;
 
 /// The entry's verb with its arguments and `--json`.
 #[must_use]
@@ -53,12 +55,20 @@ pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &
     } else {
         output.say(&answer.text)
     }
-    let gating = entry.name == "compare" && matches.get_flag("exit-code");
-    Ok(if gating && regressed(&answer) { REGRESSED } else { 0 })
+    Ok(match entry.name {
+        "compare" if matches.get_flag("exit-code") && regressed(&answer) => REGRESSED,
+        "verify" if !equal(&answer) => NOT_EQUAL,
+        _ => 0,
+    })
 }
 
 /// By the counts over all rows, not by the rows that are listed.
 fn regressed(answer: &Answer) -> bool {
     let value: serde_json::Value = serde_json::from_str(answer.json.get()).unwrap_or_default();
     value.pointer("/statuses/regressed").and_then(serde_json::Value::as_u64).is_some_and(|count| count > 0)
+}
+
+fn equal(answer: &Answer) -> bool {
+    let value: serde_json::Value = serde_json::from_str(answer.json.get()).unwrap_or_default();
+    value.pointer("/equal") == Some(&serde_json::Value::Bool(true))
 }

@@ -1,15 +1,18 @@
-//! Comparing two states of the same evaluations: which rows there are, their status and their evidence.
+//! Comparing two states of the same evaluations: which rows there are, and their status.
 //!
-//! Promises: the status rules of DESIGN.md section 5 and decision 59 stand here and nowhere else; cases are the unit of the evidence.
-//! Does not: choose which runs are compared, or read them.
+//! Promises: the status rules of DESIGN.md section 5 and decision 59 stand here and nowhere else.
+//! Does not: choose which runs are compared, or read them; weigh the evidence (`evidence` does).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellKey, Verdict};
-use crate::stats::{self, PairedCase, PairedResult, Word};
+use super::{
+    cell::{Cell, CellKey, Verdict},
+    evidence::Evidence,
+};
+use crate::stats::Word;
 
 /// How a row stands between base and head. The order is the order of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -160,106 +163,6 @@ fn by_evidence(same: bool, evidence: Option<&Evidence>) -> Status {
     }
 }
 
-/// What the paired cases say of a difference.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Evidence {
-    /// Mean over the paired cases, head minus base.
-    pub difference: Option<f64>,
-    /// The 95% interval of the difference: low and high.
-    pub interval: Option<[f64; 2]>,
-    /// The interval's method.
-    pub interval_method: Option<&'static str>,
-    /// The test's method.
-    pub method: Option<&'static str>,
-    /// Cases counted on both sides.
-    pub n: u64,
-    /// The two-sided p value.
-    pub p: Option<f64>,
-    /// The seed, where the test drew at random.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// What to make of it.
-    #[serde(rename = "verdict")]
-    pub word: Word,
-    /// Why it cannot be compared, where it cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl Evidence {
-    fn none(reason: &str) -> Self {
-        Self {
-            difference: None,
-            interval: None,
-            interval_method: None,
-            method: None,
-            n: 0,
-            p: None,
-            seed: None,
-            word: Word::NotComparable,
-            reason: Some(reason.to_owned()),
-        }
-    }
-
-    fn new(result: &PairedResult) -> Self {
-        Self {
-            difference: Some(result.difference),
-            interval: result.interval.map(|interval| [interval.low, interval.high]),
-            interval_method: result.interval_method.map(stats::Method::as_str),
-            method: Some(result.test.as_str()),
-            n: result.n,
-            p: Some(result.p),
-            seed: result.seed,
-            word: result.word(),
-            reason: None,
-        }
-    }
-
-    /// The same with numbers as they are shown: differences to four decimals, p to four digits.
-    #[must_use]
-    pub fn shown(mut self) -> Self {
-        let round4 = |value: f64| (value * 1e4).round() / 1e4;
-        self.difference = self.difference.map(round4);
-        self.interval = self.interval.map(|ends| ends.map(round4));
-        self.p = self.p.map(four_digits);
-        self
-    }
-}
-
-fn four_digits(value: f64) -> f64 {
-    if value == 0.0 {
-        return 0.0;
-    }
-    format!("{value:.3e}").parse().unwrap_or(value)
-}
-
-/// The paired evidence of cases on both sides: cells at case grain of one evaluation and arm, or of several evaluations together.
-///
-/// A case enters where both sides counted an attempt of it; its score is its pass rate there.
-#[must_use]
-pub fn evidence(head: &[&Cell], base: &[&Cell]) -> Evidence {
-    let before: BTreeMap<(&str, &str), &Cell> = base.iter().map(|cell| (case_of(cell), *cell)).collect();
-    let cases: Vec<PairedCase> = head.iter().filter_map(|cell| paired_case(cell, before.get(&case_of(cell))?)).collect();
-    if cases.is_empty() {
-        return Evidence::none("no case was counted on both sides");
-    }
-    stats::paired(&cases).map_or_else(|| Evidence::none("the scores are not numbers"), |result| Evidence::new(&result))
-}
-
-fn case_of(cell: &Cell) -> (&str, &str) {
-    (&cell.key.evaluation, cell.key.case.as_deref().unwrap_or_default())
-}
-
-fn paired_case(head: &Cell, base: &Cell) -> Option<PairedCase> {
-    Some(PairedCase {
-        head: head.counts.rate()?.value(),
-        base: base.counts.rate()?.value(),
-        head_attempts: u64::from(head.counts.counted()),
-        base_attempts: u64::from(base.counts.counted()),
-    })
-}
-
 /// The sort key of a row: status, then (for drift) the worst first, then the name.
 #[must_use]
 pub fn order(status: Status, difference: Option<f64>) -> (Status, i64) {
@@ -270,7 +173,7 @@ pub fn order(status: Status, difference: Option<f64>) -> (Status, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::outcome::Counts;
+    use crate::domain::{evidence::evidence, outcome::Counts};
 
     fn cell(evaluation: &str, case: Option<&str>, arm: &str, passed: u32, failed: u32, several: bool, declared: Option<f64>) -> Cell {
         let counts = Counts { passed, failed, ..Counts::default() };
@@ -319,7 +222,7 @@ mod tests {
         let (head, base): (Vec<Cell>, Vec<Cell>) = (0..8)
             .map(|n| (cell("a", Some(&n.to_string()), "m", 0, 1, true, None), cell("a", Some(&n.to_string()), "m", 1, 0, true, None)))
             .unzip();
-        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>());
+        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>(), None);
         assert_eq!((evidence.n, evidence.word), (8, Word::Confirmed));
         assert!(evidence.p.is_some_and(|p| (p - 2.0 / 256.0).abs() < 1e-12));
         assert_eq!(row.status(Some(&evidence)), Status::Regressed);
@@ -332,7 +235,7 @@ mod tests {
         let case = |n: u32, passed, failed| cell("a", Some(&n.to_string()), "m", passed, failed, true, None);
         let head: Vec<Cell> = (0..10).map(|n| if n == 0 { case(n, 0, 10) } else { case(n, 10, 0) }).collect();
         let base: Vec<Cell> = (0..10).map(|n| case(n, 10, 0)).collect();
-        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>());
+        let evidence = evidence(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>(), None);
         assert_eq!((evidence.n, evidence.p, evidence.word), (10, Some(1.0), Word::Inconclusive));
     }
 
@@ -341,7 +244,7 @@ mod tests {
         let row = pair(cell("a", None, "m", 0, 0, true, None), cell("a", None, "m", 8, 0, true, None));
         assert_eq!(row.status(None), Status::Infra);
         let (head, base) = (cell("a", Some("1"), "m", 1, 0, true, None), cell("a", Some("2"), "m", 1, 0, true, None));
-        assert_eq!(evidence(&[&head], &[&base]).word, Word::NotComparable);
+        assert_eq!(evidence(&[&head], &[&base], None).word, Word::NotComparable);
     }
 
     #[test]
@@ -372,6 +275,5 @@ mod tests {
     fn rows_come_worst_first() {
         assert!(order(Status::Regressed, None) < order(Status::Infra, None));
         assert!(order(Status::Drift, Some(-0.5)) < order(Status::Drift, Some(0.1)));
-        assert!((four_digits(0.012_345_6) - 0.012_35).abs() < 1e-12);
     }
 }

@@ -77,6 +77,8 @@ pub struct PairedResult {
     pub worse: u64,
     /// The difference that so many cases find with 80% power (see [`super::power`]); `None` where not even the largest possible one.
     pub mde: Option<f64>,
+    /// How that was computed.
+    pub mde_method: Option<Method>,
     /// Random assignments drawn, where p is by Monte Carlo.
     pub draws: Option<u64>,
     /// Their seed, where p is by Monte Carlo.
@@ -101,6 +103,7 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
     let pairs = Pairs::of(cases)?;
     let found = if pairs.plain { None } else { Some(sign_flip(&pairs.differences, SEED)?) };
     let interval = pairs.interval(Side::Two);
+    let mde = pairs.mde();
     let p = found.map_or_else(|| exact_mcnemar(pairs.better, pairs.worse), |f| f.p);
     Some(PairedResult {
         difference: pairs.mean,
@@ -111,7 +114,8 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
         n: pairs.n(),
         better: pairs.better,
         worse: pairs.worse,
-        mde: pairs.mde(),
+        mde: mde.map(|m| m.0),
+        mde_method: mde.map(|m| m.1),
         draws: found.and_then(|f| f.draws),
         seed: found.and_then(|f| f.seed),
     })
@@ -218,13 +222,14 @@ impl Pairs {
         self.differences.iter().map(|d| d * d).sum()
     }
 
-    fn mde(&self) -> Option<f64> {
+    fn mde(&self) -> Option<(f64, Method)> {
+        let connor = |found: Option<f64>| Some((found?, Method::McnemarPower));
         if self.plain {
-            return mde_discordance(self.better, self.worse, self.n());
+            return connor(mde_discordance(self.better, self.worse, self.n()));
         }
         match (Moments::of(&self.differences)?.sd, self.bounded) {
-            (Some(sd), bounded) => mde_variance(sd, self.n()).filter(|m| !bounded || *m <= 1.0),
-            (None, true) => mde_second_moment(self.squares() / self.n() as f64, self.n()),
+            (Some(sd), bounded) => mde_variance(sd, self.n()).filter(|m| !bounded || *m <= 1.0).map(|found| (found, Method::PairedTPower)),
+            (None, true) => connor(mde_second_moment(self.squares() / self.n() as f64, self.n())),
             (None, false) => None,
         }
     }

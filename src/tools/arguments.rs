@@ -82,6 +82,77 @@ impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Bounded<
     }
 }
 
+/// A number from `MIN` to `MAX` hundredths, `DEFAULT` hundredths when absent: a share, a power.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+pub struct Hundredths<const MIN: u64, const MAX: u64, const DEFAULT: u64>(f64);
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> Hundredths<MIN, MAX, DEFAULT> {
+    const LEAST: f64 = MIN as f64 / 100.0;
+    const MOST: f64 = MAX as f64 / 100.0;
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// `number`, where it lies between the ends.
+    ///
+    /// # Errors
+    /// What is allowed.
+    pub fn new(number: f64) -> Result<Self, String> {
+        Self::check(Some(number), &number)
+    }
+
+    fn check(number: Option<f64>, shown: &dyn fmt::Display) -> Result<Self, String> {
+        number
+            .filter(|number| (Self::LEAST..=Self::MOST).contains(number))
+            .map(Self)
+            .ok_or_else(|| format!("{shown} is not a number from {} to {}", Self::LEAST, Self::MOST))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> Default for Hundredths<MIN, MAX, DEFAULT> {
+    fn default() -> Self {
+        Self(DEFAULT as f64 / 100.0)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> fmt::Display for Hundredths<MIN, MAX, DEFAULT> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> FromStr for Hundredths<MIN, MAX, DEFAULT> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::check(text.parse().ok(), &text)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64, const DEFAULT: u64> Deserialize<'de> for Hundredths<MIN, MAX, DEFAULT> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::check(value.as_f64(), &value).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Hundredths<MIN, MAX, DEFAULT> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Hundredths{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "minimum": Self::LEAST, "maximum": Self::MOST})
+    }
+}
+
 /// The run that a tool is about when none is named.
 #[must_use]
 pub fn latest() -> String {
@@ -122,7 +193,7 @@ pub fn input_schema<I: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// The JSON Schema of a tool's result. Without prose: it is for validators, and prose would be paid for in every agent's context.
+/// The JSON Schema of a tool's result. Short and without prose: it is for validators, and would be paid for in every agent's context.
 #[must_use]
 pub fn output_schema<O: JsonSchema>() -> Map<String, Value> {
     let mut schema = Value::Object(schema_of::<O>(false));
@@ -169,11 +240,29 @@ fn simplify(property: &mut Value) {
     map.remove("format");
 }
 
+/// Words that each stand as a schema of their own become one list of words.
+fn one_list(map: &mut Map<String, Value>) {
+    let word = |choice: &Value| choice.get("const").filter(|word| word.is_string()).cloned();
+    let words: Option<Vec<Value>> = map.get("oneOf").and_then(Value::as_array).and_then(|choices| choices.iter().map(word).collect());
+    if let Some(words) = words {
+        map.remove("oneOf");
+        map.insert("type".to_owned(), "string".into());
+        map.insert("enum".to_owned(), words.into());
+    }
+}
+
 fn strip_prose(value: &mut Value) {
     match value {
         Value::Object(map) => {
             // A property may itself be called "description" or "title": only text is prose.
-            map.retain(|key, inner| !(matches!(key.as_str(), "description" | "title" | "format") && inner.is_string()));
+            map.retain(|key, inner| match key.as_str() {
+                "description" | "title" | "format" => !inner.is_string(),
+                // Every count is at least 0, and a result has no defaults.
+                "minimum" => inner != &Value::from(0),
+                "default" => inner.is_object(),
+                _ => true,
+            });
+            one_list(map);
             map.values_mut().for_each(strip_prose);
         }
         Value::Array(items) => items.iter_mut().for_each(strip_prose),
@@ -216,6 +305,44 @@ mod tests {
         assert_eq!(decode::<Input>(map).ok(), Some(Input { attempt: "a".into(), limit: Bounded::default(), filter: None }));
         let map = json!({"attempt": "a", "limit": 20.0}).as_object().cloned().unwrap_or_default();
         assert_eq!(decode::<Input>(map).ok().map(|input| input.limit.get()), Some(20));
+    }
+
+    /// One of two words, each with its own documentation.
+    #[derive(Debug, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    enum Word {
+        /// This.
+        OneThing,
+        /// That.
+        Another,
+    }
+
+    #[derive(Debug, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Found {
+        /// A count.
+        n: u32,
+        word: Word,
+        default: Option<u32>,
+    }
+
+    #[test]
+    fn the_schema_of_a_result_is_short() {
+        let wanted = json!({"type": "object", "required": ["n", "word"], "properties": {
+            "n": {"type": "integer"}, "word": {"$ref": "#/$defs/Word"}, "default": {"type": ["integer", "null"]}},
+            "$defs": {"Word": {"type": "string", "enum": ["one_thing", "another"]}}});
+        assert_eq!(Value::Object(output_schema::<Found>()), wanted);
+    }
+
+    #[test]
+    fn shares_are_bounded() {
+        type Power = Hundredths<50, 99, 80>;
+        let said = |value: Value| serde_json::from_value::<Power>(value).map(Power::get).map_err(|error| error.to_string());
+        assert_eq!((said(json!(0.9)), Power::default().get()), (Ok(0.9), 0.8));
+        assert_eq!(said(json!(1)), Err("1 is not a number from 0.5 to 0.99".to_owned()));
+        assert_eq!(said(json!("x")), Err("\"x\" is not a number from 0.5 to 0.99".to_owned()));
+        assert_eq!("nan".parse::<Power>(), Err("nan is not a number from 0.5 to 0.99".to_owned()));
     }
 
     #[test]

@@ -13,9 +13,9 @@ use super::ToolError;
 use crate::domain::{attempt::shorten, text::clean};
 
 /// Bytes of each check: enough that no accident passes.
-const CHECK: usize = 6;
+pub(super) const CHECK: usize = 6;
 /// A longer one is none of ours: the longest ids make some kilobytes.
-const CHARS_MAX: usize = 16 * 1024;
+pub(super) const CHARS_MAX: usize = 16 * 1024;
 
 /// The list that a cursor is bound to: a tool's name and its arguments but for `cursor` itself.
 pub struct List<'a> {
@@ -70,7 +70,7 @@ impl<'a> List<'a> {
 }
 
 /// The beginning of a digest over `parts`, each with its length, so that no two lists of parts are one text.
-fn check(parts: &[&[u8]]) -> [u8; CHECK] {
+pub(super) fn check(parts: &[&[u8]]) -> [u8; CHECK] {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update((part.len() as u64).to_le_bytes());

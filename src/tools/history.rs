@@ -12,9 +12,11 @@ pub mod history;
 pub mod kept;
 #[cfg(test)]
 mod paging;
+pub mod plan_run;
 pub mod record;
 pub mod run_record;
 pub mod runs_list;
 pub mod show;
 pub mod since;
 pub mod transcript;
+pub mod verify;

@@ -43,6 +43,8 @@ const CALLS: &[(&str, &str, &str, bool, u32)] = &[
     ("compare", "compare", "{}", true, 2),
     ("compare since 4d", "compare", r#"{"since": "4d"}"#, true, 2),
     ("compare by case", "compare", r#"{"by": "case"}"#, true, 2),
+    ("compare with a margin", "compare", r#"{"margin": 0.05, "all": true}"#, true, 2),
+    ("plan_run", "plan_run", "{}", false, 20),
     ("runs_list", "runs_list", "{}", true, 0),
     ("show", "show", r#"{"limit": 1000, "attempts": false}"#, false, 1),
     ("show with attempts", "show", "{}", false, 1),

@@ -16,6 +16,7 @@ mod bad_input;
 mod cli;
 mod clients;
 mod demo;
+mod evidence;
 mod harness;
 mod http;
 mod ids;

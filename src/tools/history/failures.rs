@@ -24,7 +24,10 @@ use crate::{
     },
 };
 
+mod past;
 mod text;
+
+use past::Past;
 
 /// Causes that one answer can list.
 const CAUSES_MAX: u64 = 1000;
@@ -137,6 +140,9 @@ pub struct FailingCell {
     pub failing_since: Option<RunMark>,
     /// The last run that passed.
     pub last_pass: Option<RunMark>,
+    /// Whether the case fails so now and then: judged by the newest fifty recorded runs of its evaluation before, by the same arm; null where no
+    /// attempt failed (but errored), or fewer than three were counted before.
+    pub within_flake_rate: Option<bool>,
     /// The failing attempts.
     pub attempts: Vec<FailingAttempt>,
 }
@@ -320,10 +326,12 @@ fn with_attempts(ctx: &Ctx, run: &Run, found: Vec<(Cell, Streak)>, tail: u64) ->
     };
     let mut attempts = ctx.store.attempts(&run.run_id, &query)?;
     let mut cells = Vec::with_capacity(found.len());
+    let past = Past::read(ctx, run, &keys)?;
     for (cell, streak) in found {
         let (own, rest) = attempts.into_iter().partition(|attempt| belongs(attempt, &cell.key));
         attempts = rest;
-        cells.push(failing_cell(ctx, run, cell, streak, own, tail)?);
+        let within = past.within_flake_rate(&cell);
+        cells.push(FailingCell { within_flake_rate: within, ..failing_cell(ctx, run, cell, streak, own, tail)? });
     }
     Ok(cells)
 }
@@ -342,6 +350,7 @@ fn failing_cell(ctx: &Ctx, run: &Run, cell: Cell, streak: Streak, attempts: Vec<
         // A failure that is not a continuation began here.
         failing_since: Some(streak.failing_since.filter(|_| known).map_or(this, Into::into)),
         last_pass: streak.last_pass.map(Into::into),
+        within_flake_rate: None,
         case: cell.key.case.filter(|case| !case.is_empty()),
         evaluation: cell.key.evaluation,
         arm: cell.key.arm,

@@ -15,6 +15,7 @@ use super::{kept, record::RunHead};
 use crate::{
     domain::{
         cell::{Cell, CellKey, Grain, Verdict},
+        flake,
         outcome::{Counts, Rate, round3},
         time::Timestamp,
     },
@@ -106,6 +107,10 @@ pub struct Row {
     pub counts: Counts,
     /// The newest counted run, wherever it is.
     pub last: Option<Last>,
+    /// Whether the newest counted outcome shown is a failure such as the row has now and then, judged by the shown recorded runs of its arm
+    /// before; null where it is none, or fewer than three attempts (of one case) or runs (of several) were counted before.
+    #[serde(rename = "withinFlakeRate")]
+    pub within_flake_rate: Option<bool>,
 }
 
 /// A row's newest counted run.
@@ -155,13 +160,14 @@ impl Tool for History {
         let last = lasts(ctx, &input, &rows)?;
         let arms = ctx.store.arms(&ids)?;
         let note = note.or_else(|| several_arms(&rows));
+        let scratch = runs.iter().filter(|run| run.kind == Kind::Scratch).map(|run| run.run_id.as_str()).collect();
         Ok(Output {
             runs: runs.iter().map(|run| RunHead::new(run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect(),
             returned: rows.len(),
             complete,
             next_cursor,
             total,
-            rows: rows.into_iter().zip(last).map(|(series, last)| series.row(last)).collect(),
+            rows: rows.into_iter().zip(last).map(|(series, last)| series.row(last, &scratch)).collect(),
             note,
         })
     }
@@ -205,8 +211,9 @@ fn shown(row: &Row) -> [Text; 5] {
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" / ");
+    let flake = if row.within_flake_rate == Some(true) { " (as often before)" } else { "" };
     let last = row.last.as_ref().map_or("-".into(), |last| {
-        let word = format!("{} {}", last.outcome.word(), last.rate.map(|rate| rate.to_string()).unwrap_or_default());
+        let word = format!("{} {}{flake}", last.outcome.word(), last.rate.map(|rate| rate.to_string()).unwrap_or_default());
         Text::coloured(word.trim_end(), render::verdict_colour(last.outcome))
     });
     let drift = row.drift.map_or_else(|| "-".to_owned(), render::signed);
@@ -294,10 +301,20 @@ impl Series {
         (self.key.evaluation.clone(), self.key.case.clone(), arm)
     }
 
-    fn row(self, last: Option<Last>) -> Row {
+    /// By the recorded runs of the newest counted cell's arm; scratch runs are left out.
+    fn within_flake_rate(&self, scratch: &BTreeSet<&str>) -> Option<bool> {
+        let recorded = |cell: &&Cell| cell.verdict.counted() && !scratch.contains(cell.run_id.as_str());
+        let mut counted: Vec<&Cell> = self.cells.iter().flatten().filter(recorded).collect();
+        let now = counted.pop()?;
+        counted.retain(|cell| cell.key.arm == now.key.arm);
+        flake::within_rate(&counted, now)
+    }
+
+    fn row(self, last: Option<Last>, scratch: &BTreeSet<&str>) -> Row {
         let counts = self.cells.iter().flatten().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
         Row {
             drift: drift(&self.cells),
+            within_flake_rate: self.within_flake_rate(scratch),
             outcomes: self.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.verdict)).collect(),
             rates: self.cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.counts.rate()).map(Rate::shown)).collect(),
             pass: counts.passed,

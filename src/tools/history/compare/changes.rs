@@ -9,10 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{
-    store::{RunArm, RunEvaluation},
-    tools::{Ctx, ToolError},
-};
+use super::stacks::Stacks;
+use crate::{domain::log::EvaluationInfo, store::RunArm};
 
 /// Differences listed at most: more would drown the rows.
 const MAX: usize = 100;
@@ -31,25 +29,20 @@ pub struct Change {
 type Fields = BTreeMap<String, String>;
 
 /// The differences between each (head, base) pair of runs, together.
-///
-/// # Errors
-/// As the store.
-pub fn between(ctx: &Ctx, runs: &[(String, String)]) -> Result<Vec<Change>, ToolError> {
+pub fn between(stacks: &Stacks, runs: &[(String, String)]) -> Vec<Change> {
     let ids: BTreeSet<&String> = runs.iter().flat_map(|(head, base)| [head, base]).collect();
-    let arms = ctx.store.arms(&ids.iter().map(|id| (*id).clone()).collect::<Vec<_>>())?;
     let mut evaluations = BTreeMap::new();
     for id in ids {
-        evaluations.insert(id.as_str(), ctx.store.evaluations(id)?.into_iter().map(described).collect::<BTreeMap<_, _>>());
+        evaluations.insert(id.as_str(), stacks.evaluations(id).map(described).collect::<BTreeMap<_, _>>());
     }
     let mut changes = BTreeSet::new();
     for (head, base) in runs.iter().filter(|(head, base)| head != base) {
-        let arms_of = |run: &String| arms.get(run).map_or(&[][..], Vec::as_slice);
-        changes.extend(arms_differ(arms_of(head), arms_of(base)));
+        changes.extend(arms_differ(stacks.arms(head), stacks.arms(base)));
         if let (Some(head), Some(base)) = (evaluations.get(head.as_str()), evaluations.get(base.as_str())) {
             changes.extend(evaluations_differ(head, base));
         }
     }
-    Ok(changes.into_iter().take(MAX).collect())
+    changes.into_iter().take(MAX).collect()
 }
 
 fn arms_differ(head: &[RunArm], base: &[RunArm]) -> Vec<Change> {
@@ -64,17 +57,16 @@ fn arms_differ(head: &[RunArm], base: &[RunArm]) -> Vec<Change> {
 }
 
 /// An evaluation's id, and everything of it that may differ, as name/level pairs.
-fn described(evaluation: RunEvaluation) -> (String, Fields) {
-    let info = evaluation.info;
-    let mut fields = info.settings;
+fn described(info: &EvaluationInfo) -> (String, Fields) {
+    let mut fields = info.settings.clone();
     let rest = [
-        ("version", info.version),
-        ("dataset", info.dataset),
-        ("dataset_digest", info.dataset_digest),
-        ("scorer_digest", info.scorer_digest),
+        ("version", &info.version),
+        ("dataset", &info.dataset),
+        ("dataset_digest", &info.dataset_digest),
+        ("scorer_digest", &info.scorer_digest),
     ];
-    fields.extend(rest.into_iter().filter_map(|(name, level)| Some((name.to_owned(), level?))));
-    (info.id, fields)
+    fields.extend(rest.into_iter().filter_map(|(name, level)| Some((name.to_owned(), level.clone()?))));
+    (info.id.clone(), fields)
 }
 
 fn evaluations_differ(head: &BTreeMap<String, Fields>, base: &BTreeMap<String, Fields>) -> Vec<Change> {

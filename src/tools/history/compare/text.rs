@@ -5,12 +5,12 @@
 
 use comfy_table::Color;
 
-use super::{CellSide, Evidence, Output, Row, Status};
+use super::{Output, Row};
 use crate::{
-    domain::time::Timestamp,
+    domain::{compare::Status, evidence::Evidence, time::Timestamp},
     stats::Word,
     tools::{
-        history::record::RunSide,
+        history::record::{CellSide, RunSide},
         render::{self, Grid, Style, Text},
     },
 };
@@ -112,13 +112,23 @@ fn evidence(evidence: &Evidence) -> String {
         Word::Inconclusive => "inconclusive",
         Word::NotComparable => "not comparable",
     };
-    if let Some(reason) = &evidence.reason {
-        return format!("{word}: {reason}");
+    let reason = evidence.reason.as_ref().map(|reason| format!(": {}", render::clean(reason))).unwrap_or_default();
+    if evidence.p.is_none() {
+        return format!("{word}{reason}");
     }
     let p = evidence.p.map(|p| format!(", {}", render::p_value(p))).unwrap_or_default();
-    let interval =
-        evidence.interval.map(|[low, high]| format!(", 95% [{}, {}]", render::signed(low), render::signed(high))).unwrap_or_default();
-    format!("{word} (n={}{p}{interval})", evidence.n)
+    let adjusted = evidence.adjusted_p.filter(|adjusted| Some(*adjusted) != evidence.p);
+    let adjusted = adjusted.map(|p| format!(", adjusted {}", render::p_value(p))).unwrap_or_default();
+    let ends = |name: &str, ends: Option<[f64; 2]>| {
+        ends.map(|[low, high]| format!(", {name} [{}, {}]", render::signed(low), render::signed(high))).unwrap_or_default()
+    };
+    let (interval, errors) = (ends("95%", evidence.interval), ends("errors", evidence.bounds));
+    let margin = evidence
+        .margin
+        .as_ref()
+        .map(|margin| format!(", {}{}", margin.verdict.word().replace('_', "-"), ends("90%", Some(margin.bounds)).trim_start_matches(',')));
+    let detects = evidence.mde.filter(|_| evidence.word == Word::Inconclusive).map(|mde| format!(", detects {mde:.2}")).unwrap_or_default();
+    format!("{word}{reason} (n={}{p}{adjusted}{interval}{errors}{detects}{})", evidence.n, margin.unwrap_or_default())
 }
 
 /// Over all rows: those beyond the limit count too.

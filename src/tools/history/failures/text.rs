@@ -56,8 +56,9 @@ fn cell(cell: &FailingCell, several_arms: bool) -> String {
         .last_pass
         .as_ref()
         .map_or_else(|| ", never passed before".to_owned(), |mark| format!(", last passed {}", render::short_time(mark.created_at)));
+    let flake = if cell.within_flake_rate == Some(true) { ", as often as it fails now and then" } else { "" };
     let head = format!(
-        "\n{} {} ({}): {}{since}{pass}",
+        "\n{} {} ({}): {}{since}{pass}{flake}",
         cell.verdict.word(),
         render::clean(&name),
         render::counts(cell.counts),
