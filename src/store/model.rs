@@ -300,6 +300,7 @@ impl Store for Model {
                 let gone = paths.iter().filter(|path| state.take(path, None).is_some()).count();
                 Applied { changed: gone > 0, ..Applied::default() }
             }
+            Change::Refresh => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
                 state.declared = declared;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 use super::{
     append,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
-    record, records,
+    record, records, refresh,
     regroup::{self, Touched},
 };
 use crate::{
@@ -23,6 +23,7 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Skipped { file, broken, reason } => skipped(&transaction, &file, if broken { BROKEN } else { SKIPPED }, &reason)?,
         Change::Vanished { paths } => vanished(&transaction, &paths)?,
         Change::Declared(declared) => declare(&transaction, &declared)?,
+        Change::Refresh => Applied { changed: refresh::apply(&transaction)?, ..Applied::default() },
     };
     if applied.changed {
         transaction.prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'generation'")?.execute([])?;

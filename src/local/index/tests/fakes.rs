@@ -201,6 +201,7 @@ impl Store for Memory {
                 }
                 Ok(Applied { changed: true, ..Applied::default() })
             }
+            Change::Refresh => Ok(Applied::default()),
             Change::Declared(declared) => {
                 state.declared = declared;
                 Ok(Applied { changed: true, ..Applied::default() })

@@ -1,0 +1,131 @@
+//! A part: what the counted attempts of one run at one evaluation say, as sums.
+//!
+//! Promises: only attempts that count and passed or failed; money is held in billionths of a dollar and durations to three digits, so that
+//! sums are whole numbers and the same in whatever order they are added.
+//! Does not: decide which runs are added up (`refresh` does).
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::sums::{Section, Sums};
+use crate::store::Result;
+
+/// Parts of a dollar that costs are held in.
+pub(super) const COST_STEPS: f64 = 1e9;
+
+const ATTEMPTS: &str =
+    "SELECT attempt_no, case_no, arm_no, outcome, cost_usd, input_tokens, output_tokens, messages, duration_ms FROM attempts_m
+    WHERE run_no = ?1 AND eval_no = ?2 AND n > 0 AND outcome <= 1";
+
+/// Numbers that were given or looked up, kept through one refresh.
+#[derive(Default)]
+pub(super) struct Numbers {
+    checks: HashMap<String, i64>,
+    /// By run and arm.
+    variants: HashMap<(i64, i64), i64>,
+}
+
+impl Numbers {
+    fn check(&mut self, connection: &Connection, name: &str) -> Result<i64> {
+        if let Some(number) = self.checks.get(name) {
+            return Ok(*number);
+        }
+        let held = connection.prepare_cached("SELECT check_no FROM check_names_m WHERE name = ?1")?;
+        let number = given(connection, held, "INSERT INTO check_names_m (name) VALUES (?1)", params![name])?;
+        self.checks.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    /// The number of an arm with the factors that it has in this run.
+    fn variant(&mut self, connection: &Connection, run_no: i64, arm_no: i64) -> Result<i64> {
+        if let Some(number) = self.variants.get(&(run_no, arm_no)) {
+            return Ok(*number);
+        }
+        let sql = "SELECT factors FROM run_arms_m WHERE run_no = ?1 AND arm_no = ?2";
+        let factors: Option<String> = connection.prepare_cached(sql)?.query_row([run_no, arm_no], |row| row.get(0)).optional()?;
+        let factors = factors.unwrap_or_else(|| "{}".to_owned());
+        let held = connection.prepare_cached("SELECT variant_no FROM variants_m WHERE arm_no = ?1 AND factors = ?2")?;
+        let number = given(connection, held, "INSERT INTO variants_m (arm_no, factors) VALUES (?1, ?2)", params![arm_no, factors])?;
+        self.variants.insert((run_no, arm_no), number);
+        Ok(number)
+    }
+}
+
+/// The number that a row has, or is given now.
+fn given(connection: &Connection, mut held: rusqlite::CachedStatement<'_>, insert: &str, values: &[&dyn rusqlite::ToSql]) -> Result<i64> {
+    if let Some(number) = held.query_row(values, |row| row.get(0)).optional()? {
+        return Ok(number);
+    }
+    connection.prepare_cached(insert)?.execute(values)?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Reads the part of a run.
+pub(super) fn read(connection: &Connection, numbers: &mut Numbers, run_no: i64, eval_no: i64) -> Result<Sums> {
+    let mut sums = Sums::default();
+    let mut statement = connection.prepare_cached(ATTEMPTS)?;
+    let mut rows = statement.query([run_no, eval_no])?;
+    while let Some(row) = rows.next()? {
+        let (attempt_no, case_no, arm_no): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let passed = i64::from(row.get::<_, i64>(3)? == 0);
+        let variant = numbers.variant(connection, run_no, arm_no)?;
+        sums.put(Section::Cases, [variant, case_no, 0, 0], [passed, 1]);
+        let cost: Option<f64> = row.get(4)?;
+        // A transcript without a conversation says nothing of turns.
+        let turns = Some(row.get::<_, i64>(7)?).filter(|turns| *turns > 0);
+        let figures = [cost.map(|cost| (cost * COST_STEPS).round() as i64), row.get(5)?, row.get(6)?, turns];
+        for (place, figure) in (0_i64..).zip(figures) {
+            if let Some(figure) = figure {
+                sums.put(Section::Usage, [variant, place, 0, 0], [figure, 1]);
+            }
+        }
+        if let Some(duration) = row.get::<_, Option<i64>>(8)? {
+            sums.put(Section::Durations, [variant, three_digits(duration), 0, 0], [1, 0]);
+        }
+        checks(connection, numbers, &mut sums, attempt_no, [arm_no, case_no])?;
+    }
+    Ok(sums)
+}
+
+/// Each check that answered, and beside it how the attempt's other checks answered.
+fn checks(connection: &Connection, numbers: &mut Numbers, sums: &mut Sums, attempt_no: i64, [arm_no, case_no]: [i64; 2]) -> Result<()> {
+    let sql = "SELECT name, passed FROM checks_m WHERE attempt_no = ?1 AND passed IS NOT NULL";
+    let mut answers: Vec<(i64, i64)> = Vec::new();
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([attempt_no])?;
+    while let Some(row) = rows.next()? {
+        answers.push((numbers.check(connection, row.get_ref(0)?.as_str().unwrap_or_default())?, row.get(1)?));
+    }
+    let (passed, all) = (answers.iter().map(|(_, passed)| passed).sum::<i64>(), answers.len() as i64);
+    for (check_no, answer) in answers {
+        sums.put(Section::Checks, [arm_no, check_no, case_no, 0], [answer, 1]);
+        if all > 1 {
+            sums.put(Section::Rests, [check_no, answer, passed - answer, all - 1], [1, 0]);
+        }
+    }
+    Ok(())
+}
+
+/// A duration with its first three digits kept, so that however long a history grows, few different ones are held.
+fn three_digits(millis: i64) -> i64 {
+    let mut step = 1_i64;
+    while millis / step >= 1000 {
+        step *= 10;
+    }
+    // Half a step up; what lies beside the largest number is that number.
+    millis.saturating_add(step / 2) / step * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::three_digits;
+
+    #[test]
+    fn three_digits_are_kept() {
+        for (millis, kept) in [(0, 0), (7, 7), (999, 999), (1000, 1000), (1004, 1000), (1005, 1010), (9996, 10_000), (123_456, 123_000)] {
+            assert_eq!(three_digits(millis), kept, "{millis}");
+        }
+        assert!(three_digits(i64::MAX) > 9_000_000_000_000_000_000 && three_digits(-5) == -5);
+    }
+}
