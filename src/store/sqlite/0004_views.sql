@@ -10,7 +10,7 @@ CREATE TABLE variants_m (variant_no INTEGER PRIMARY KEY, arm_no INTEGER NOT NULL
 CREATE TABLE check_names_m (check_no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
 -- parts_m: what a recorded, completed run adds to its evaluation's sums. sums_m: those sums. data: whole numbers, packed (`refresh::sums`).
-CREATE TABLE parts_m (eval_no INTEGER NOT NULL, run_no INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (eval_no, run_no)) WITHOUT ROWID;
+CREATE TABLE parts_m (eval_no INTEGER NOT NULL, run_no INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (run_no, eval_no)) WITHOUT ROWID;
 CREATE TABLE sums_m (eval_no INTEGER PRIMARY KEY, family TEXT, data BLOB NOT NULL);
 
 -- Each pair of arms stands in both directions; forward: 1 where arm_a's name comes first.

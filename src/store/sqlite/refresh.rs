@@ -10,17 +10,15 @@ mod series;
 mod sums;
 mod whole;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use self::{part::Numbers, sums::Section, sums::Sums};
-use super::names::Word as _;
-use crate::{
-    domain::log::{Kind, RunStatus},
-    stats,
-    store::Result,
-};
+use crate::{stats, store::Result};
 
 /// What stands for the arms of a run among the marks.
 const ARMS: i64 = 0;
@@ -76,7 +74,7 @@ pub(super) struct Changed {
     /// The arms in a part that came or went, each with the runs of those parts.
     arms: BTreeMap<i64, BTreeSet<i64>>,
     /// The arm and the factors of each variant in the sums.
-    variants: BTreeMap<i64, Variant>,
+    variants: BTreeMap<i64, Rc<Variant>>,
 }
 
 /// An arm as some runs had it.
@@ -99,29 +97,23 @@ fn add_up(connection: &Connection, numbers: &mut Numbers, eval_no: i64) -> Resul
     for run_no in runs {
         let old = part_of(connection, eval_no, run_no)?;
         let new = part::read(connection, numbers, run_no, eval_no)?;
-        know(connection, &mut variants, &old)?;
-        know(connection, &mut variants, &new)?;
+        know(connection, numbers, &mut variants, &old)?;
+        know(connection, numbers, &mut variants, &new)?;
         flaky(connection, [run_no, eval_no], &new, &variants)?;
-        let new = if counts(connection, run_no)? { new } else { Sums::default() };
+        let new = if numbers.counts(connection, run_no)? { new } else { Sums::default() };
         sums.subtract(&old);
         sums.add(&new);
         put_part(connection, eval_no, run_no, &new)?;
         // Even where the part is as it was: the run may stand at another time now.
         for ([variant, ..], _) in old.of(Section::Cases).chain(new.of(Section::Cases)) {
-            if let Some(Variant { arm_no, .. }) = variants.get(&variant) {
-                changed.entry(*arm_no).or_default().insert(run_no);
+            if let Some(variant) = variants.get(&variant) {
+                changed.entry(variant.arm_no).or_default().insert(run_no);
             }
         }
     }
-    know(connection, &mut variants, &sums)?;
+    know(connection, numbers, &mut variants, &sums)?;
     put_sums(connection, eval_no, &sums)?;
     Ok(Changed { sums, arms: changed, variants })
-}
-
-/// Whether a run is recorded and completed, and so counts across runs.
-fn counts(connection: &Connection, run_no: i64) -> Result<bool> {
-    let sql = "SELECT 1 FROM runs_m WHERE run_no = ?1 AND kind = ?2 AND status = ?3";
-    Ok(connection.prepare_cached(sql)?.exists([run_no, Kind::Recorded.code(), RunStatus::Completed.code()])?)
 }
 
 fn part_of(connection: &Connection, eval_no: i64, run_no: i64) -> Result<Sums> {
@@ -157,25 +149,22 @@ fn put_sums(connection: &Connection, eval_no: i64, sums: &Sums) -> Result<()> {
 }
 
 /// Looks up the variants that are not known yet.
-fn know(connection: &Connection, variants: &mut BTreeMap<i64, Variant>, sums: &Sums) -> Result<()> {
+fn know(connection: &Connection, numbers: &mut Numbers, variants: &mut BTreeMap<i64, Rc<Variant>>, sums: &Sums) -> Result<()> {
     for ([number, ..], _) in sums.of(Section::Cases) {
-        if variants.contains_key(&number) {
-            continue;
+        if !variants.contains_key(&number) {
+            variants.insert(number, numbers.known(connection, number)?);
         }
-        let sql = "SELECT arm_no, factors FROM variants_m WHERE variant_no = ?1";
-        let (arm_no, factors): (i64, String) = connection.prepare_cached(sql)?.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        variants.insert(number, Variant { arm_no, factors: serde_json::from_str(&factors)? });
     }
     Ok(())
 }
 
 /// Writes the flip rate of each of the run's cells that has one above 0: the mean over the cases that were counted twice or more.
-fn flaky(connection: &Connection, [run_no, eval_no]: [i64; 2], part: &Sums, variants: &BTreeMap<i64, Variant>) -> Result<()> {
+fn flaky(connection: &Connection, [run_no, eval_no]: [i64; 2], part: &Sums, variants: &BTreeMap<i64, Rc<Variant>>) -> Result<()> {
     connection.prepare_cached("DELETE FROM flaky_m WHERE run_no = ?1 AND eval_no = ?2")?.execute([run_no, eval_no])?;
     let mut rates = BTreeMap::<i64, Vec<f64>>::new();
     for ([variant, ..], [passed, counted]) in part.of(Section::Cases) {
-        let Some(Variant { arm_no, .. }) = variants.get(&variant) else { continue };
-        rates.entry(*arm_no).or_default().extend(stats::flip_rate(natural(passed), natural(counted)));
+        let Some(variant) = variants.get(&variant) else { continue };
+        rates.entry(variant.arm_no).or_default().extend(stats::flip_rate(natural(passed), natural(counted)));
     }
     let sql = "INSERT INTO flaky_m (run_no, eval_no, arm_no, flip_rate) VALUES (?1, ?2, ?3, ?4)";
     for (arm_no, rates) in rates {

@@ -4,12 +4,21 @@
 //! sums are whole numbers and the same in whatever order they are added.
 //! Does not: decide which runs are added up (`refresh` does).
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::sums::{Section, Sums};
-use crate::store::Result;
+use super::{
+    Variant,
+    sums::{Building, Section, Sums},
+};
+use crate::{
+    domain::log::{Kind, RunStatus},
+    store::{Result, sqlite::names::Word as _},
+};
 
 /// Parts of a dollar that costs are held in.
 pub(super) const COST_STEPS: f64 = 1e9;
@@ -24,6 +33,8 @@ pub(super) struct Numbers {
     checks: HashMap<String, i64>,
     /// By run and arm.
     variants: HashMap<(i64, i64), i64>,
+    known: BTreeMap<i64, Rc<Variant>>,
+    counting: HashMap<i64, bool>,
 }
 
 impl Numbers {
@@ -50,6 +61,29 @@ impl Numbers {
         self.variants.insert((run_no, arm_no), number);
         Ok(number)
     }
+
+    /// What a variant is.
+    pub(super) fn known(&mut self, connection: &Connection, number: i64) -> Result<Rc<Variant>> {
+        if let Some(known) = self.known.get(&number) {
+            return Ok(known.clone());
+        }
+        let sql = "SELECT arm_no, factors FROM variants_m WHERE variant_no = ?1";
+        let (arm_no, factors): (i64, String) = connection.prepare_cached(sql)?.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let variant = Rc::new(Variant { arm_no, factors: serde_json::from_str(&factors)? });
+        self.known.insert(number, variant.clone());
+        Ok(variant)
+    }
+
+    /// Whether a run is recorded and completed, and so counts across runs.
+    pub(super) fn counts(&mut self, connection: &Connection, run_no: i64) -> Result<bool> {
+        if let Some(counts) = self.counting.get(&run_no) {
+            return Ok(*counts);
+        }
+        let sql = "SELECT 1 FROM runs_m WHERE run_no = ?1 AND kind = ?2 AND status = ?3";
+        let counts = connection.prepare_cached(sql)?.exists([run_no, Kind::Recorded.code(), RunStatus::Completed.code()])?;
+        self.counting.insert(run_no, counts);
+        Ok(counts)
+    }
 }
 
 /// The number that a row has, or is given now.
@@ -63,7 +97,7 @@ fn given(connection: &Connection, mut held: rusqlite::CachedStatement<'_>, inser
 
 /// Reads the part of a run.
 pub(super) fn read(connection: &Connection, numbers: &mut Numbers, run_no: i64, eval_no: i64) -> Result<Sums> {
-    let mut sums = Sums::default();
+    let mut sums = Building::default();
     let mut statement = connection.prepare_cached(ATTEMPTS)?;
     let mut rows = statement.query([run_no, eval_no])?;
     while let Some(row) = rows.next()? {
@@ -85,11 +119,11 @@ pub(super) fn read(connection: &Connection, numbers: &mut Numbers, run_no: i64, 
         }
         checks(connection, numbers, &mut sums, attempt_no, [arm_no, case_no])?;
     }
-    Ok(sums)
+    Ok(sums.done())
 }
 
 /// Each check that answered, and beside it how the attempt's other checks answered.
-fn checks(connection: &Connection, numbers: &mut Numbers, sums: &mut Sums, attempt_no: i64, [arm_no, case_no]: [i64; 2]) -> Result<()> {
+fn checks(connection: &Connection, numbers: &mut Numbers, sums: &mut Building, attempt_no: i64, [arm_no, case_no]: [i64; 2]) -> Result<()> {
     let sql = "SELECT name, passed FROM checks_m WHERE attempt_no = ?1 AND passed IS NOT NULL";
     let mut answers: Vec<(i64, i64)> = Vec::new();
     let mut statement = connection.prepare_cached(sql)?;

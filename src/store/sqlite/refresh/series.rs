@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{Cases, Changed, Variant, pairs, sums::Packed, sums::Section, together};
+use super::{Cases, Changed, pairs, sums::Packed, sums::Section, together};
 use crate::{stats, store::Result};
 
 /// The runs, from the newest, that drift is about.
@@ -24,7 +24,7 @@ pub(super) fn write(connection: &Connection, eval_no: i64, changed: &Changed) ->
 }
 
 /// The runs that count an arm, newest first, with their parts.
-const PARTS: &str = "SELECT c.run_no, p.data FROM cells_m c CROSS JOIN parts_m p ON p.eval_no = c.eval_no AND p.run_no = c.run_no
+const PARTS: &str = "SELECT c.run_no, p.data FROM cells_m c CROSS JOIN parts_m p ON p.run_no = c.run_no AND p.eval_no = c.eval_no
     WHERE c.recorded = 1 AND c.eval_no = ?1 AND c.arm_no = ?2 ORDER BY c.created_at DESC, c.run_id DESC";
 
 struct Arm<'a> {
@@ -76,7 +76,7 @@ impl Arm<'_> {
         let mut out = Cases::new();
         for row in Packed::of(Section::Cases, part) {
             let ([variant, case, ..], values) = row?;
-            if self.changed.variants.get(&variant).is_some_and(|Variant { arm_no, .. }| *arm_no == self.arm_no) {
+            if self.changed.variants.get(&variant).is_some_and(|variant| variant.arm_no == self.arm_no) {
                 out.entry(case).or_default().add(values);
             }
         }

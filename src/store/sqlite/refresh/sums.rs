@@ -26,42 +26,70 @@ pub(super) enum Section {
 /// A key: its section and up to four numbers.
 type Key = [i64; 5];
 
-/// Numbers by key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sums(BTreeMap<Key, [i64; 2]>);
+/// A key with its two numbers.
+type Row = (Key, [i64; 2]);
 
-impl Sums {
+/// Sums in the making.
+#[derive(Debug, Default)]
+pub(super) struct Building(BTreeMap<Key, [i64; 2]>);
+
+impl Building {
     /// Adds to one row.
     pub(super) fn put(&mut self, section: Section, key: [i64; 4], values: [i64; 2]) {
         let [a, b, c, d] = key;
-        self.merge([section as i64, a, b, c, d], values);
+        let held = self.0.entry([section as i64, a, b, c, d]).or_default();
+        *held = plus(*held, values);
     }
 
+    /// The sums.
+    pub(super) fn done(self) -> Sums {
+        Sums(self.0.into_iter().filter(|(_, values)| *values != [0, 0]).collect())
+    }
+}
+
+/// Wraps rather than saturates: only so does taking away undo adding, whatever a log claims of itself.
+fn plus([a, b]: [i64; 2], [c, d]: [i64; 2]) -> [i64; 2] {
+    [a.wrapping_add(c), b.wrapping_add(d)]
+}
+
+/// Numbers by key, in the order of the keys; none of them is a pair of zeros.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sums(Vec<Row>);
+
+impl Sums {
     /// Adds all rows of a part.
     pub(super) fn add(&mut self, part: &Self) {
-        part.0.iter().for_each(|(key, values)| self.merge(*key, *values));
+        self.merge(part, |values| values);
     }
 
     /// Takes away what a part had added.
     pub(super) fn subtract(&mut self, part: &Self) {
-        part.0.iter().for_each(|(key, [a, b])| self.merge(*key, [a.wrapping_neg(), b.wrapping_neg()]));
+        self.merge(part, |[a, b]| [a.wrapping_neg(), b.wrapping_neg()]);
     }
 
-    /// Wraps rather than saturates: only so does taking away undo adding, whatever a log claims of itself.
-    fn merge(&mut self, key: Key, values: [i64; 2]) {
-        let held = self.0.entry(key).or_default();
-        for (held, value) in held.iter_mut().zip(values) {
-            *held = held.wrapping_add(value);
+    fn merge(&mut self, part: &Self, sign: impl Fn([i64; 2]) -> [i64; 2]) {
+        if part.is_empty() {
+            return;
         }
-        if *held == [0, 0] {
-            self.0.remove(&key);
+        let mut out = Vec::with_capacity(self.0.len() + part.0.len());
+        let mut held = self.0.iter().peekable();
+        for (key, values) in &part.0 {
+            while let Some(row) = held.next_if(|(other, _)| other < key) {
+                out.push(*row);
+            }
+            let before = held.next_if(|(other, _)| other == key).map_or([0, 0], |(_, values)| *values);
+            out.push((*key, plus(before, sign(*values))));
         }
+        out.extend(held);
+        out.retain(|(_, values)| *values != [0, 0]);
+        self.0 = out;
     }
 
     /// The rows of a section, by key.
     pub(super) fn of(&self, section: Section) -> impl Iterator<Item = ([i64; 4], [i64; 2])> {
         let section = section as i64;
-        let rows = self.0.range([section, i64::MIN, i64::MIN, i64::MIN, i64::MIN]..=[section, i64::MAX, i64::MAX, i64::MAX, i64::MAX]);
+        let from = self.0.partition_point(|([other, ..], _)| *other < section);
+        let rows = self.0.iter().skip(from).take_while(move |([other, ..], _)| *other == section);
         rows.map(|([_, a, b, c, d], values)| ([*a, *b, *c, *d], *values))
     }
 
@@ -69,29 +97,48 @@ impl Sums {
         self.0.is_empty()
     }
 
-    /// The rows one after the other, each number in as few bytes as it needs.
+    /// The rows one after the other: of each a byte that says which numbers differ from the row before, and by how much these do.
     pub(super) fn packed(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.0.len() * 10);
-        for (key, values) in &self.0 {
-            key.iter().chain(values).for_each(|number| pack(*number, &mut out));
+        let mut out = Vec::with_capacity(self.0.len() * 4);
+        let mut before = [0_i64; 7];
+        for ([section, a, b, c, d], [first, second]) in &self.0 {
+            let row = [*section, *a, *b, *c, *d, *first, *second];
+            let differs = row.iter().zip(&before).enumerate().filter(|(_, (now, before))| now != before);
+            out.push(differs.fold(0, |mask, (place, _)| mask | 1 << place));
+            row.iter()
+                .zip(&before)
+                .filter(|(now, before)| now != before)
+                .for_each(|(now, before)| pack(now.wrapping_sub(*before), &mut out));
+            before = row;
         }
         out
     }
 
     /// What [`Self::packed`] gave.
     pub(super) fn unpacked(bytes: &[u8]) -> Result<Self> {
-        Ok(Self(Packed(bytes.iter()).collect::<Result<_>>()?))
+        let mut rows = Vec::with_capacity(bytes.len() / 3);
+        for row in Packed::new(bytes) {
+            rows.push(row?);
+        }
+        Ok(Self(rows))
     }
 }
 
 /// The rows of packed sums, one after the other.
-pub(super) struct Packed<'a>(std::slice::Iter<'a, u8>);
+pub(super) struct Packed<'a> {
+    rest: std::slice::Iter<'a, u8>,
+    before: [i64; 7],
+}
 
 impl<'a> Packed<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes.iter(), before: [0; 7] }
+    }
+
     /// The rows of one section; what stands behind it is not unpacked.
     pub(super) fn of(section: Section, bytes: &'a [u8]) -> impl Iterator<Item = Result<([i64; 4], [i64; 2])>> {
         let section = section as i64;
-        let rows = Self(bytes.iter()).take_while(move |row| !matches!(row, Ok(([other, ..], _)) if *other > section));
+        let rows = Self::new(bytes).take_while(move |row| !matches!(row, Ok(([other, ..], _)) if *other > section));
         rows.filter_map(move |row| match row {
             Ok(([other, ..], _)) if other != section => None,
             Ok(([_, a, b, c, d], values)) => Some(Ok(([a, b, c, d], values))),
@@ -101,20 +148,17 @@ impl<'a> Packed<'a> {
 }
 
 impl Iterator for Packed<'_> {
-    type Item = Result<(Key, [i64; 2])>;
+    type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.as_slice().is_empty() {
-            return None;
-        }
-        let mut row = [0_i64; 7];
-        for number in &mut row {
-            match unpack(&mut self.0) {
-                Some(found) => *number = found,
-                None => return Some(Err(Error::Damaged)),
+        let mask = *self.rest.next()?;
+        for (place, number) in self.before.iter_mut().enumerate() {
+            if mask >> place & 1 == 1 {
+                let Some(by) = unpack(&mut self.rest) else { return Some(Err(Error::Damaged)) };
+                *number = number.wrapping_add(by);
             }
         }
-        let [section, a, b, c, d, first, second] = row;
+        let [section, a, b, c, d, first, second] = self.before;
         Some(Ok(([section, a, b, c, d], [first, second])))
     }
 }
@@ -151,9 +195,9 @@ mod tests {
         let section = prop::sample::select(vec![Section::Cases, Section::Usage, Section::Durations, Section::Checks, Section::Rests]);
         let row = (section, prop::array::uniform4(prop_oneof![-2..3_i64, any::<i64>()]), prop::array::uniform2(any::<i64>()));
         prop::collection::vec(row, 0..12).prop_map(|rows| {
-            let mut sums = Sums::default();
-            rows.into_iter().for_each(|(section, key, values)| sums.put(section, key, values));
-            sums
+            let mut building = Building::default();
+            rows.into_iter().for_each(|(section, key, values)| building.put(section, key, values));
+            building.done()
         })
     }
 
@@ -188,9 +232,10 @@ mod tests {
 
     #[test]
     fn sections_stand_apart() {
-        let mut sums = Sums::default();
-        sums.put(Section::Cases, [1, 2, 0, 0], [1, 1]);
-        sums.put(Section::Checks, [1, 2, 3, 0], [0, 1]);
+        let mut building = Building::default();
+        building.put(Section::Cases, [1, 2, 0, 0], [1, 1]);
+        building.put(Section::Checks, [1, 2, 3, 0], [0, 1]);
+        let sums = building.done();
         assert_eq!(sums.of(Section::Cases).collect::<Vec<_>>(), [([1, 2, 0, 0], [1, 1])]);
         assert_eq!(sums.of(Section::Usage).count(), 0);
     }
