@@ -255,7 +255,8 @@ mod tests {
         let mut views: Vec<String> =
             ctx.store.objects().unwrap().into_iter().filter(|object| object.view).map(|object| object.name).collect();
         let mut listed: Vec<&str> = VIEWS.iter().map(|view| view.name).collect();
-        (views.sort(), listed.sort_unstable());
+        views.sort();
+        listed.sort_unstable();
         assert_eq!(views, listed);
         for view in VIEWS {
             let answer = asked(&ctx, view.name, json!({})).unwrap();

@@ -1,6 +1,6 @@
 //! The helper tables of one evaluation that follow from its sums alone: contrasts, effort, levels of factors, checks.
 //!
-//! Promises: rows are those of the sums; a pair of arms of which neither changed is not worked out again, since it would come out the same.
+//! Promises: rows are those of the sums, where those of before were cleared (`refresh` does, but for contrasts); a pair of arms of which neither changed is not worked out again, since it would come out the same.
 //! Does not: look at single runs (`series` does).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +37,11 @@ fn by<K: Ord>(changed: &Changed, group: impl Fn(&super::Variant) -> K) -> BTreeM
 }
 
 fn contrasts(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
+    let known: BTreeSet<i64> = changed.variants.values().map(|variant| variant.arm_no).collect();
+    if known.len() < 2 {
+        // Neither is there a pair, nor was there one.
+        return Ok(());
+    }
     let arms = by(changed, |variant| variant.arm_no);
     let mut names = Names::arms(connection);
     for touched in changed.arms.keys() {
@@ -102,7 +107,6 @@ fn stack(variant: &super::Variant) -> Stack {
 }
 
 fn effort(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
-    connection.prepare_cached("DELETE FROM effort_m WHERE eval_no = ?1")?.execute([eval_no])?;
     let mut usage = BTreeMap::<Stack, [[i64; 2]; 4]>::new();
     for ([variant, place, ..], [sum, n]) in changed.sums.of(Section::Usage) {
         let Some(variant) = changed.variants.get(&variant) else { continue };
@@ -159,7 +163,6 @@ fn nearest_rank(values: &BTreeMap<i64, i64>, percent: i64) -> Option<i64> {
 }
 
 fn levels(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
-    connection.prepare_cached("DELETE FROM levels_m WHERE eval_no = ?1")?.execute([eval_no])?;
     let factors: BTreeSet<&String> = changed.variants.values().flat_map(|variant| variant.factors.keys()).collect();
     let sql = "INSERT INTO levels_m (eval_no, factor, level, passed, counted, difference) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     for factor in factors {
@@ -193,7 +196,6 @@ fn mean_difference(head: &Cases, base: &Cases) -> Option<f64> {
 }
 
 fn checks(connection: &Connection, eval_no: i64, sums: &Sums) -> Result<()> {
-    connection.prepare_cached("DELETE FROM check_rates_m WHERE eval_no = ?1")?.execute([eval_no])?;
     let mut answers = BTreeMap::<i64, Cases>::new();
     for ([_, check_no, case, _], values) in sums.of(Section::Checks) {
         answers.entry(check_no).or_default().entry(case).or_default().add(values);

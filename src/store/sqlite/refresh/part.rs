@@ -23,9 +23,11 @@ use crate::{
 /// Parts of a dollar that costs are held in.
 pub(super) const COST_STEPS: f64 = 1e9;
 
+/// Each attempt with each of its checks that answered, or with none.
 const ATTEMPTS: &str =
-    "SELECT attempt_no, case_no, arm_no, outcome, cost_usd, input_tokens, output_tokens, messages, duration_ms FROM attempts_m
-    WHERE run_no = ?1 AND eval_no = ?2 AND n > 0 AND outcome <= 1";
+    "SELECT a.attempt_no, a.case_no, a.arm_no, a.outcome, a.cost_usd, a.input_tokens, a.output_tokens, a.messages, a.duration_ms, k.name, k.passed
+    FROM attempts_m a LEFT JOIN checks_m k ON k.attempt_no = a.attempt_no AND k.passed IS NOT NULL
+    WHERE a.run_no = ?1 AND a.eval_no = ?2 AND a.n > 0 AND a.outcome <= 1";
 
 /// Numbers that were given or looked up, kept through one refresh.
 #[derive(Default)]
@@ -100,45 +102,63 @@ pub(super) fn read(connection: &Connection, numbers: &mut Numbers, run_no: i64, 
     let mut sums = Building::default();
     let mut statement = connection.prepare_cached(ATTEMPTS)?;
     let mut rows = statement.query([run_no, eval_no])?;
+    let mut open = Answers::default();
     while let Some(row) = rows.next()? {
         let (attempt_no, case_no, arm_no): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let passed = i64::from(row.get::<_, i64>(3)? == 0);
-        let variant = numbers.variant(connection, run_no, arm_no)?;
-        sums.put(Section::Cases, [variant, case_no, 0, 0], [passed, 1]);
-        let cost: Option<f64> = row.get(4)?;
-        // A transcript without a conversation says nothing of turns.
-        let turns = Some(row.get::<_, i64>(7)?).filter(|turns| *turns > 0);
-        let figures = [cost.map(|cost| (cost * COST_STEPS).round() as i64), row.get(5)?, row.get(6)?, turns];
-        for (place, figure) in (0_i64..).zip(figures) {
-            if let Some(figure) = figure {
-                sums.put(Section::Usage, [variant, place, 0, 0], [figure, 1]);
-            }
+        // The rows of an attempt stand together: it is the outer one of the join.
+        if open.attempt_no != attempt_no {
+            open.put(&mut sums);
+            open = Answers { attempt_no, arm_no, case_no, answers: Vec::new() };
+            let variant = numbers.variant(connection, run_no, arm_no)?;
+            attempt(row, &mut sums, [variant, case_no])?;
         }
-        if let Some(duration) = row.get::<_, Option<i64>>(8)? {
-            sums.put(Section::Durations, [variant, three_digits(duration), 0, 0], [1, 0]);
+        if let Some(passed) = row.get::<_, Option<i64>>(10)? {
+            open.answers.push((numbers.check(connection, row.get_ref(9)?.as_str().unwrap_or_default())?, passed));
         }
-        checks(connection, numbers, &mut sums, attempt_no, [arm_no, case_no])?;
     }
+    open.put(&mut sums);
     Ok(sums.done())
 }
 
-/// Each check that answered, and beside it how the attempt's other checks answered.
-fn checks(connection: &Connection, numbers: &mut Numbers, sums: &mut Building, attempt_no: i64, [arm_no, case_no]: [i64; 2]) -> Result<()> {
-    let sql = "SELECT name, passed FROM checks_m WHERE attempt_no = ?1 AND passed IS NOT NULL";
-    let mut answers: Vec<(i64, i64)> = Vec::new();
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([attempt_no])?;
-    while let Some(row) = rows.next()? {
-        answers.push((numbers.check(connection, row.get_ref(0)?.as_str().unwrap_or_default())?, row.get(1)?));
-    }
-    let (passed, all) = (answers.iter().map(|(_, passed)| passed).sum::<i64>(), answers.len() as i64);
-    for (check_no, answer) in answers {
-        sums.put(Section::Checks, [arm_no, check_no, case_no, 0], [answer, 1]);
-        if all > 1 {
-            sums.put(Section::Rests, [check_no, answer, passed - answer, all - 1], [1, 0]);
+/// What an attempt says besides its checks.
+fn attempt(row: &rusqlite::Row<'_>, sums: &mut Building, [variant, case_no]: [i64; 2]) -> Result<()> {
+    let passed = i64::from(row.get::<_, i64>(3)? == 0);
+    sums.put(Section::Cases, [variant, case_no, 0, 0], [passed, 1]);
+    let cost: Option<f64> = row.get(4)?;
+    // A transcript without a conversation says nothing of turns.
+    let turns = Some(row.get::<_, i64>(7)?).filter(|turns| *turns > 0);
+    let figures = [cost.map(|cost| (cost * COST_STEPS).round() as i64), row.get(5)?, row.get(6)?, turns];
+    for (place, figure) in (0_i64..).zip(figures) {
+        if let Some(figure) = figure {
+            sums.put(Section::Usage, [variant, place, 0, 0], [figure, 1]);
         }
     }
+    if let Some(duration) = row.get::<_, Option<i64>>(8)? {
+        sums.put(Section::Durations, [variant, three_digits(duration), 0, 0], [1, 0]);
+    }
     Ok(())
+}
+
+/// The checks of one attempt that answered.
+#[derive(Default)]
+struct Answers {
+    attempt_no: i64,
+    arm_no: i64,
+    case_no: i64,
+    answers: Vec<(i64, i64)>,
+}
+
+impl Answers {
+    /// Each answer, and beside it how the attempt's other checks answered.
+    fn put(&self, sums: &mut Building) {
+        let (passed, all) = (self.answers.iter().map(|(_, passed)| passed).sum::<i64>(), self.answers.len() as i64);
+        for (check_no, answer) in &self.answers {
+            sums.put(Section::Checks, [self.arm_no, *check_no, self.case_no, 0], [*answer, 1]);
+            if all > 1 {
+                sums.put(Section::Rests, [*check_no, *answer, passed - answer, all - 1], [1, 0]);
+            }
+        }
+    }
 }
 
 /// A duration with its first three digits kept, so that however long a history grows, few different ones are held.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::{Cases, Changed, pairs, sums::Packed, sums::Section, together};
 use crate::{stats, store::Result};
@@ -45,8 +45,9 @@ struct Streak {
 
 impl Arm<'_> {
     fn write(&self, mut unmet: BTreeSet<i64>) -> Result<()> {
+        let known = self.known()?;
         let mut open: BTreeMap<i64, Option<Streak>> = self.checks().map(|check_no| (check_no, None)).collect();
-        let (mut ended, mut newest) = (Vec::new(), Vec::new());
+        let (mut ended, mut newest, none) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         let mut statement = self.connection.prepare_cached(PARTS)?;
         let mut rows = statement.query([self.eval_no, self.arm_no])?;
         while newest.len() < RUNS || !open.is_empty() {
@@ -59,10 +60,12 @@ impl Arm<'_> {
             }
             if !open.is_empty() {
                 // Once every changed run has been met, what was known of older ones still holds.
-                self.lengthen(&mut open, &mut ended, run_no, part, unmet.is_empty() && !changed)?;
+                let held = if unmet.is_empty() && !changed { &known } else { &none };
+                self.lengthen(&mut open, &mut ended, run_no, part, held)?;
             }
         }
-        self.put_streaks(ended.into_iter().chain(open.into_iter().filter_map(|(check, streak)| Some((check, streak?)))))?;
+        ended.extend(open.into_iter().filter_map(|(check, streak)| Some((check, streak?))));
+        self.put_streaks(&known, &ended)?;
         self.put_drift(&newest)
     }
 
@@ -87,10 +90,10 @@ impl Arm<'_> {
     fn lengthen(
         &self,
         open: &mut BTreeMap<i64, Option<Streak>>,
-        ended: &mut Vec<(i64, Streak)>,
+        ended: &mut BTreeMap<i64, Streak>,
         run_no: i64,
         part: &[u8],
-        settled: bool,
+        known: &BTreeMap<i64, Streak>,
     ) -> Result<()> {
         let mut answers = BTreeMap::<i64, [i64; 2]>::new();
         for row in Packed::of(Section::Checks, part) {
@@ -103,13 +106,13 @@ impl Arm<'_> {
         for (check_no, [passed, n]) in answers {
             let Some(streak) = open.get_mut(&check_no) else { continue };
             let passing = passed == n;
-            let known = if settled { self.known(check_no)?.filter(|known| known.last == run_no) } else { None };
+            let known = known.get(&check_no).filter(|known| known.last == run_no);
             let held = *streak.get_or_insert(Streak { passing, runs: 0, since: run_no, last: run_no });
             if held.passing != passing {
-                ended.push((check_no, held));
+                ended.insert(check_no, held);
                 open.remove(&check_no);
             } else if let Some(known) = known {
-                ended.push((check_no, Streak { runs: held.runs + known.runs, since: known.since, ..held }));
+                ended.insert(check_no, Streak { runs: held.runs + known.runs, since: known.since, ..held });
                 open.remove(&check_no);
             } else {
                 *streak = Some(Streak { runs: held.runs + 1, since: run_no, ..held });
@@ -118,23 +121,24 @@ impl Arm<'_> {
         Ok(())
     }
 
-    /// The streak as it was last worked out.
-    fn known(&self, check_no: i64) -> Result<Option<Streak>> {
-        let sql =
-            "SELECT passing, streak, since_run_no, last_run_no FROM check_streaks_m WHERE eval_no = ?1 AND arm_no = ?2 AND check_no = ?3";
+    /// The streaks as they were last worked out, by check.
+    fn known(&self) -> Result<BTreeMap<i64, Streak>> {
+        let sql = "SELECT check_no, passing, streak, since_run_no, last_run_no FROM check_streaks_m WHERE eval_no = ?1 AND arm_no = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let row = statement.query_row([self.eval_no, self.arm_no, check_no], |row| {
-            Ok(Streak { passing: row.get(0)?, runs: row.get(1)?, since: row.get(2)?, last: row.get(3)? })
-        });
-        Ok(row.optional()?)
+        let rows = statement.query_map([self.eval_no, self.arm_no], |row| {
+            Ok((row.get(0)?, Streak { passing: row.get(1)?, runs: row.get(2)?, since: row.get(3)?, last: row.get(4)? }))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn put_streaks(&self, streaks: impl Iterator<Item = (i64, Streak)>) -> Result<()> {
-        let delete = "DELETE FROM check_streaks_m WHERE eval_no = ?1 AND arm_no = ?2";
-        self.connection.prepare_cached(delete)?.execute([self.eval_no, self.arm_no])?;
-        let sql = "INSERT INTO check_streaks_m (eval_no, arm_no, check_no, passing, streak, since_run_no, last_run_no)
+    fn put_streaks(&self, known: &BTreeMap<i64, Streak>, now: &BTreeMap<i64, Streak>) -> Result<()> {
+        let delete = "DELETE FROM check_streaks_m WHERE eval_no = ?1 AND arm_no = ?2 AND check_no = ?3";
+        for check_no in known.keys().filter(|check_no| !now.contains_key(check_no)) {
+            self.connection.prepare_cached(delete)?.execute([self.eval_no, self.arm_no, *check_no])?;
+        }
+        let sql = "INSERT OR REPLACE INTO check_streaks_m (eval_no, arm_no, check_no, passing, streak, since_run_no, last_run_no)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        for (check_no, Streak { passing, runs, since, last }) in streaks {
+        for (check_no, Streak { passing, runs, since, last }) in now {
             let values = params![self.eval_no, self.arm_no, check_no, passing, runs, since, last];
             self.connection.prepare_cached(sql)?.execute(values)?;
         }
@@ -143,16 +147,16 @@ impl Arm<'_> {
 
     /// The newer half of the newest runs against the older half.
     fn put_drift(&self, newest: &[Cases]) -> Result<()> {
-        let delete = "DELETE FROM drift_m WHERE eval_no = ?1 AND arm_no = ?2";
-        self.connection.prepare_cached(delete)?.execute([self.eval_no, self.arm_no])?;
         if newest.len() < 2 {
+            let delete = "DELETE FROM drift_m WHERE eval_no = ?1 AND arm_no = ?2";
+            self.connection.prepare_cached(delete)?.execute([self.eval_no, self.arm_no])?;
             return Ok(());
         }
         let (recent, earlier) = newest.split_at(newest.len() / 2);
         let [recent, earlier] = [recent, earlier].map(|runs| super::evaluation::merged(runs.iter()));
         let found = stats::paired(&pairs(&recent, &earlier));
         let (now, before) = (together(&recent), together(&earlier));
-        let sql = "INSERT INTO drift_m (eval_no, arm_no, runs, earlier_rate, recent_rate, change, p_value, n_earlier, n_recent)
+        let sql = "INSERT OR REPLACE INTO drift_m (eval_no, arm_no, runs, earlier_rate, recent_rate, change, p_value, n_earlier, n_recent)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.eval_no,
