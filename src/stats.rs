@@ -9,6 +9,7 @@
 
 pub mod clustered;
 pub mod corrections;
+pub mod correlation;
 pub mod flakes;
 pub mod intervals;
 pub mod paired;
@@ -16,8 +17,9 @@ pub mod power;
 pub mod repeats;
 pub mod sign_flip;
 
-pub use clustered::{ClusteredMean, clustered_mean};
+pub use clustered::{ClusteredMean, clustered_mean, clustered_rate};
 pub use corrections::{benjamini_hochberg, holm};
+pub use correlation::correlation;
 pub use flakes::binomial_tail;
 pub use intervals::{agresti_min, newcombe_hybrid_score, student_t, wilson};
 pub use paired::{PairedCase, PairedResult, exact_mcnemar, paired};

@@ -377,8 +377,16 @@ impl<'a> Pass<'a> {
             self.report.stopped = Some(error);
         }
         self.indexer.progress.end();
+        self.refresh();
         self.report.runs.retain(|run| self.indexer.store.select(&Selector::Id(run), 1).map_or(true, |found| !found.is_empty()));
         self.report
+    }
+
+    /// Has the views work out what this pass changed. Nothing that was read is lost where it fails: the next query works it out, or says why not.
+    fn refresh(&self) {
+        if self.report.changed && self.report.stopped.is_none() {
+            drop(self.indexer.store.apply(Change::Refresh));
+        }
     }
 
     /// The candidate, where it has to be read.

@@ -4,7 +4,7 @@
 //!
 //! Deliberately not here: choosing the groups, and weights (each case counts the same).
 
-use super::intervals::t_quantile;
+use super::intervals::{t_quantile, wilson};
 use super::{Interval, TWO_SIDED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +46,36 @@ pub fn clustered_mean<G: Ord>(scores: &[(G, f64)]) -> Option<ClusteredMean> {
     // Residuals of equal scores are rounding; an interval of width 0 would claim a certainty that nobody has.
     let interval = Interval::new(mean - half, mean + half).filter(|_| se > 1e-14 * mean.abs());
     Some(ClusteredMean { mean, se, interval, n: n as u64, groups: sums.len() as u64 })
+}
+
+/// 95% interval of the rate of all attempts over cases of `(passed, counted)` attempts each, within `[0, 1]`.
+///
+/// Cases are the unit: a case's attempts count as dependent, as a group's cases do above (the same formula over attempts, with cases for
+/// groups). Where every case was counted once this is one rate, and where there is one case its attempts are all that varies: then Wilson's.
+/// Where all attempts of all cases passed, or failed, each case is one observation of Wilson's. `None` where nothing was counted, where a
+/// case has more passes than counted attempts, and where cases show no spread at another rate.
+///
+/// Source: as [`clustered_mean`]; [`wilson`].
+#[must_use]
+pub fn clustered_rate(cases: &[(u64, u64)]) -> Option<Interval> {
+    let sum = |of: fn(&(u64, u64)) -> u64| cases.iter().try_fold(0_u64, |sum, case| sum.checked_add(of(case)));
+    let (passed, counted) = (sum(|case| case.0)?, sum(|case| case.1)?);
+    let groups = cases.iter().filter(|case| case.1 > 0).count() as u64;
+    if cases.iter().any(|case| case.0 > case.1) {
+        return None;
+    }
+    if groups <= 1 || groups == counted {
+        return wilson(passed, counted);
+    }
+    if passed == 0 || passed == counted {
+        return wilson(if passed == 0 { 0 } else { groups }, groups);
+    }
+    let rate = passed as f64 / counted as f64;
+    let squares: f64 = cases.iter().map(|case| (case.0 as f64 - rate * case.1 as f64).powi(2)).sum();
+    let c = groups as f64;
+    let se = (squares * c / (c - 1.0)).sqrt() / counted as f64;
+    let half = t_quantile(TWO_SIDED, c - 1.0)? * se;
+    Some(Interval::new(rate - half, rate + half).filter(|_| se > 1e-14)?.clamped(0.0, 1.0))
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ pub enum Change<'a> {
     },
     /// The declarations of `runlore.toml`, whole: cells are judged anew where a threshold changed.
     Declared(Declared),
+    /// What the views say of evaluations that earlier changes touched is worked out. Once after many changes is enough; nothing but the views
+    /// looks different.
+    Refresh,
 }
 
 /// A log to be written.

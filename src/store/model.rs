@@ -320,6 +320,7 @@ impl Store for Model {
                 }
                 Applied::default()
             }
+            Change::Refresh => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
                 state.declared = declared;

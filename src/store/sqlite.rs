@@ -18,6 +18,7 @@ pub mod query;
 mod rebuild;
 mod record;
 mod records;
+mod refresh;
 mod regroup;
 mod runs;
 mod series;
@@ -126,6 +127,17 @@ impl Sqlite {
 }
 
 impl Sqlite {
+    /// Works out what views say of earlier changes; where nothing can be written they say what they said.
+    fn fresh(&self) -> Result<()> {
+        if self.read_only || !self.read(refresh::is_stale)? {
+            return Ok(());
+        }
+        match self.apply(Change::Refresh) {
+            Ok(_) | Err(Error::ReadOnly) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Takes the texts out where the scope does not include them (decision 35).
     fn veil(&self, rows: &mut [AttemptRow]) {
         if self.text {
@@ -251,6 +263,11 @@ impl Store for Sqlite {
     }
 
     fn query(&self, query: &Query) -> std::result::Result<Rows, QueryFault> {
+        self.fresh().map_err(|error| match error {
+            Error::Busy => QueryFault::Busy,
+            Error::Cancelled => QueryFault::Cancelled,
+            other => QueryFault::Store(other.to_string()),
+        })?;
         let job = Job {
             file: self.path.to_path_buf(),
             read_only: self.read_only,

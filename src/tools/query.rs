@@ -5,3 +5,4 @@
 
 pub mod free;
 pub mod schema;
+pub mod views;

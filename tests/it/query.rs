@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{harness::Project, logs::Log};
+use super::{
+    harness::{Project, fixtures},
+    logs::Log,
+};
 
 fn project() -> Project {
     let project = Project::new();
@@ -19,6 +22,7 @@ fn a_question_is_answered_and_a_wrong_one_explained() {
     assert_eq!(answer, json!({"columns": ["outcome", "n"], "rows": [["fail", 1], ["pass", 1]], "truncated": false}));
     let answer = project.json(&["query", "SELECT case_id FROM attempts", "--limit", "1"]);
     assert_eq!((&answer["rows"], &answer["truncated"]), (&json!([["1"]]), &json!(true)));
+    assert_eq!(project.json(&["query", "evaluations"])["rows"][0][0], "sum");
     let ran = project.run(&["query", "SELECT outcom FROM attempts"]);
     assert_eq!((ran.code, ran.err.contains("did you mean outcome?")), (1, true), "{}", ran.err);
 }
@@ -71,4 +75,31 @@ fn a_bomb_ends_at_its_deadline_and_in_its_memory() {
     project.write(".runlore/config.toml", "[query]\ndeadline_ms = 60000\nmemory_bytes = 8388608\n");
     let ran = project.run(&["query", sorted]);
     assert!(ran.err.contains("needs more than 8388608 bytes of memory"), "{}", ran.err);
+}
+
+/// Each view as a verb over the run record that uses every field: its columns are the schema's, and `where` narrows it.
+#[test]
+fn every_view_is_a_verb() {
+    let project = Project::new();
+    let record = std::fs::read(fixtures().join("record/run.json")).unwrap();
+    let id = serde_json::from_slice::<serde_json::Value>(&record).unwrap()["runId"].as_str().unwrap().to_owned();
+    project.write(&format!(".history/{id}/run.json"), &record);
+    project.write(&format!(".history/{id}/transcripts/base.jsonl"), "{\"role\": \"user\", \"content\": \"hi\"}\n");
+    let schema = project.json(&["query-schema"]);
+    let views: Vec<&serde_json::Value> = schema["objects"].as_array().unwrap().iter().filter(|object| object["type"] == "view").collect();
+    assert_eq!(views.len(), 18);
+    for view in views {
+        let verb = format!("query-{}", view["name"].as_str().unwrap().replace('_', "-"));
+        let columns: Vec<&serde_json::Value> = view["columns"].as_array().unwrap().iter().map(|column| &column["name"]).collect();
+        let answer = project.json(&[&verb]);
+        assert_eq!(answer["columns"], json!(columns), "{verb}");
+        assert!(!view["about"].as_str().unwrap().is_empty(), "{verb}");
+        let first = columns[0].as_str().unwrap();
+        let none = project.json(&[&verb, "--where", &format!("{first}=no such thing")]);
+        assert_eq!((&none["rows"], &none["truncated"]), (&json!([]), &json!(false)), "{verb}");
+        let ran = project.run(&[&verb, "--where", "nothing=1"]);
+        assert_eq!((ran.code, ran.err.contains("has no column nothing")), (1, true), "{verb}: {}", ran.err);
+    }
+    let answers = project.json(&["query-attempt-answers", "--where", &format!("run_id={id}")]);
+    assert!(!answers["rows"].as_array().unwrap().is_empty(), "{answers}");
 }

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     count,
     names::{self, Names, Word as _},
     rebuild::{self, Attempt, Log, Place},
+    refresh,
 };
 use crate::{
     domain::{declared::Declared, grouping, log::RunStatus, outcome::Counts, time::Timestamp},
@@ -37,8 +38,9 @@ pub(super) fn log(connection: &Connection, declared: &Declared, log_no: i64) -> 
     if replaces(connection, &log)? || leads(connection, &run, &log)? || renames(connection, &mut run, &arms, &evaluations)? {
         return Ok(false);
     }
+    refresh::mark_arms(connection, run.place.run_no)?;
     for arm_no in &arms {
-        rebuild::put_arm(connection, declared, run.place.run_no, *arm_no)?;
+        arm(connection, declared, run.place.run_no, *arm_no)?;
     }
     let mut added = Counts::default();
     for eval_no in evaluations {
@@ -46,6 +48,20 @@ pub(super) fn log(connection: &Connection, declared: &Declared, log_no: i64) -> 
     }
     head(connection, &run, &log, added)?;
     Ok(true)
+}
+
+/// Writes an arm of the run. One that other evaluations have too may have other factors now.
+fn arm(connection: &Connection, declared: &Declared, run_no: i64, arm_no: i64) -> Result<()> {
+    let factors = || -> Result<Option<String>> {
+        let sql = "SELECT factors FROM run_arms_m WHERE run_no = ?1 AND arm_no = ?2";
+        Ok(connection.prepare_cached(sql)?.query_row([run_no, arm_no], |row| row.get(0)).optional()?)
+    };
+    let before = factors()?;
+    rebuild::put_arm(connection, declared, run_no, arm_no)?;
+    if before.is_some() && before != factors()? {
+        refresh::mark_run(connection, run_no)?;
+    }
+    Ok(())
 }
 
 const ARMS: &str = "SELECT DISTINCT a.effective_no FROM log_arms_m la JOIN arms_m a ON a.arm_no = la.arm_no WHERE la.log_no = ?1";
@@ -170,9 +186,13 @@ fn head(connection: &Connection, run: &Run, log: &Log, added: Counts) -> Result<
     let sql = "UPDATE runs_m SET status = ?2, started_at = ?3, completed_at = ?4, round = ?5, arms = ?6, passed = passed + ?7,
                failed = failed + ?8, infra = infra + ?9, unscored = unscored + ?10, missing = missing + ?11 WHERE run_no = ?1";
     let Counts { passed, failed, infra, unscored, missing } = added;
+    let status = grouping::together(run.status, log.stub.status);
+    if status != run.status {
+        refresh::mark_run(connection, run.place.run_no)?;
+    }
     connection.prepare_cached(sql)?.execute(params![
         run.place.run_no,
-        grouping::together(run.status, log.stub.status).code(),
+        status.code(),
         run.started_at.into_iter().chain(log.started_at).min(),
         // None where any log has none.
         run.completed_at.zip(log.completed_at).map(|(a, b)| a.max(b)),

@@ -3,6 +3,8 @@
 //! Promises: told from the schema itself, so that it cannot say anything else.
 //! Does not: answer queries.
 
+use std::sync::LazyLock;
+
 use rusqlite::Connection;
 
 use super::connect;
@@ -28,7 +30,7 @@ pub const TABLES: [&str; 12] = [
 ];
 
 /// Columns that are texts of cases and attempts, by object (decision 35).
-pub const TEXTS: [(&str, &str); 8] = [
+pub const TEXTS: [(&str, &str); 10] = [
     ("cases", "input"),
     ("cases", "target"),
     ("attempts", "error"),
@@ -37,11 +39,14 @@ pub const TEXTS: [(&str, &str); 8] = [
     ("checks", "label"),
     ("checks", "answer"),
     ("checks", "reason"),
+    ("attempt_answers", "answer"),
+    ("failing_attempts", "reason"),
 ];
 
 /// Columns that are worked out and are numbers; all others that the schema gives no type are texts.
-const REALS: &[&str] = &["rate", "threshold", "margin", "value"];
-const INTEGERS: &[&str] = &["n", "duration_ms", "runs", "dataset_cases", "passed", "failed", "infra", "unscored", "missing"];
+const REALS: &[&str] = &["rate", "threshold", "margin", "value", "share", "moving_rate"];
+const INTEGERS: &[&str] =
+    &["n", "duration_ms", "runs", "dataset_cases", "passed", "failed", "counted", "infra", "unscored", "missing", "is_new", "consistent"];
 
 /// The names of the open objects in a file's own schema, in order.
 ///
@@ -58,6 +63,11 @@ pub(super) fn names(connection: &Connection) -> Result<Vec<String>> {
 /// # Errors
 /// As opening a store in memory.
 pub fn objects() -> Result<Vec<Object>> {
+    static TODAY: LazyLock<Result<Vec<Object>>> = LazyLock::new(read);
+    TODAY.clone()
+}
+
+fn read() -> Result<Vec<Object>> {
     let mut connection = Connection::open_in_memory()?;
     connect::migrate(&mut connection)?;
     names(&connection)?.into_iter().map(|name| object(&connection, name)).collect()

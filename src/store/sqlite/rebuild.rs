@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     count,
     names::{self, Names, Word as _},
+    refresh,
 };
 use crate::{
     domain::{
@@ -80,6 +81,7 @@ pub(super) fn run(connection: &Connection, declared: &Declared, run_no: i64, mut
     let sql = format!("{LOG} WHERE run_no = ?1 ORDER BY created_at, log_id");
     let logs: Vec<Log> = connection.prepare_cached(&sql)?.query_and_then([run_no], log)?.collect::<Result<_>>()?;
     let Some(first) = logs.first() else { return forget(connection, run_no) };
+    refresh::mark_arms(connection, run_no)?;
     let arms = arms(connection, declared, run_no)?;
     let place = head(connection, run_no, &logs, first, arms, &mut evaluations)?;
     for eval_no in with_namesakes(connection, run_no, evaluations)? {
@@ -92,6 +94,7 @@ pub(super) fn run(connection: &Connection, declared: &Declared, run_no: i64, mut
 }
 
 fn forget(connection: &Connection, run_no: i64) -> Result<()> {
+    refresh::mark_run(connection, run_no)?;
     for table in ["runs_m", "cells_m", "case_cells_m", "run_arms_m", "run_evaluations_m"] {
         connection.prepare_cached(&format!("DELETE FROM {table} WHERE run_no = ?1"))?.execute([run_no])?;
     }
@@ -113,9 +116,19 @@ fn arms(connection: &Connection, declared: &Declared, run_no: i64) -> Result<i64
         let rows = statement.query_map([run_no], |row| row.get(0))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
+    let before = factors(connection, run_no)?;
     connection.prepare_cached("DELETE FROM run_arms_m WHERE run_no = ?1")?.execute([run_no])?;
     numbers.iter().try_for_each(|arm_no| put_arm(connection, declared, run_no, *arm_no))?;
+    if before.is_some() && before != factors(connection, run_no)? {
+        refresh::mark_run(connection, run_no)?;
+    }
     Ok(i64::try_from(numbers.len()).unwrap_or(i64::MAX))
+}
+
+/// The factors of all of the run's arms as one text; none where it has no arm.
+fn factors(connection: &Connection, run_no: i64) -> Result<Option<String>> {
+    let sql = "SELECT json_group_array(arm_no || factors ORDER BY arm_no) FROM run_arms_m WHERE run_no = ?1 HAVING count(*) > 0";
+    Ok(connection.prepare_cached(sql)?.query_row([run_no], |row| row.get(0)).optional()?)
 }
 
 /// Writes one of the run's arms as its newest log has it.
@@ -136,9 +149,9 @@ const HEAD: &str =
 
 /// Writes what the run's logs say together. What every cell or key repeats of it is brought up to date where it changed.
 fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i64, evaluations: &mut BTreeSet<i64>) -> Result<Place> {
-    let sql = "SELECT run_id, kind, created_at, arms FROM runs_m WHERE run_no = ?1";
-    let (run_id, kind, created_at, arms_before): (String, i64, i64, i64) =
-        connection.prepare_cached(sql)?.query_row([run_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let sql = "SELECT run_id, kind, created_at, arms, status FROM runs_m WHERE run_no = ?1";
+    let (run_id, kind, created_at, arms_before, status): (String, i64, i64, i64, i64) =
+        connection.prepare_cached(sql)?.query_row([run_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
     let recorded = logs.iter().any(|log| log.kind == Kind::Recorded);
     let place = Place { run_no, run_id, recorded, created_at: first.stub.created_at.millis(), several_arms: arms > 1 };
     let stubs: Vec<LogStub> = logs.iter().map(|log| log.stub.clone()).collect();
@@ -161,6 +174,9 @@ fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i
         first.ancestors_no,
         arms,
     ])?;
+    if (kind, created_at, status) != (now.code(), place.created_at, grouping::status(&stubs).code()) {
+        refresh::mark_run(connection, run_no)?;
+    }
     if kind != now.code() || created_at != place.created_at {
         for table in ["cells_m", "case_cells_m"] {
             let sql = format!("UPDATE {table} SET recorded = ?2, created_at = ?3 WHERE run_no = ?1");
@@ -232,6 +248,7 @@ pub(super) const ATTEMPT: &str =
     FROM attempts_m a CROSS JOIN cases_m c ON c.case_no = a.case_no";
 
 fn evaluation(connection: &Connection, declared: &Declared, place: &Place, logs: &[Log], eval_no: i64) -> Result<()> {
+    refresh::mark(connection, place.run_no, eval_no)?;
     let infos = infos(connection, logs, eval_no)?;
     for table in ["cells_m", "case_cells_m", "run_evaluations_m"] {
         let sql = format!("DELETE FROM {table} WHERE run_no = ?1 AND eval_no = ?2");

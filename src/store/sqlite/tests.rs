@@ -6,6 +6,7 @@
 mod cost;
 mod file;
 mod given_up;
+mod views;
 
 use super::*;
 use crate::{

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 use super::{
     append, extras,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
-    record, records,
+    record, records, refresh,
     regroup::{self, Touched},
 };
 use crate::{
@@ -24,6 +24,7 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Vanished { paths } => vanished(&transaction, &paths)?,
         Change::Declared(declared) => declare(&transaction, &declared)?,
         Change::Remarks { path, remarks } => remark(&transaction, &path, &remarks)?,
+        Change::Refresh => Applied { changed: refresh::apply(&transaction)?, ..Applied::default() },
     };
     if applied.changed {
         transaction.prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'generation'")?.execute([])?;

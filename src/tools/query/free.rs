@@ -4,7 +4,7 @@
 //! probably meant.
 //! Does not: change anything.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub enum Query {}
 #[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// One SELECT or WITH, in SQLite's SQL.
+    /// One SELECT or WITH, in SQLite's SQL (on the command line, a table or view alone too).
     pub sql: String,
     /// How many rows.
     #[arg(long, value_name = "N", default_value_t)]
@@ -64,6 +64,15 @@ impl Tool for Query {
     const NARROWS: &'static str = "limit and the columns of the SELECT";
     type Input = Input;
     type Output = Output;
+
+    /// On the command line a table or view may be named alone.
+    fn words(matches: &ArgMatches) -> Result<Input, clap::Error> {
+        let mut input = Input::from_arg_matches(matches)?;
+        if !input.sql.is_empty() && input.sql.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            input.sql = format!("SELECT * FROM {}", input.sql);
+        }
+        Ok(input)
+    }
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         ask(ctx, Question { sql: input.sql, values: Vec::new(), limit: input.limit.count() })

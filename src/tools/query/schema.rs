@@ -7,6 +7,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::views;
 use crate::{
     store,
     tools::{
@@ -46,6 +47,9 @@ pub struct Object {
     /// `table` or `view`.
     #[serde(rename = "type")]
     pub kind: &'static str,
+    /// What a row of a view is and what its columns mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<&'static str>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
 }
@@ -64,6 +68,7 @@ impl From<store::Object> for Object {
     fn from(object: store::Object) -> Self {
         let column = |column: store::query::Column| Column { name: column.name, kind: column.kind };
         Self {
+            about: views::VIEWS.iter().find(|view| view.name == object.name).map(|view| view.doc),
             name: object.name,
             kind: if object.view { "view" } else { "table" },
             columns: object.columns.into_iter().map(column).collect(),

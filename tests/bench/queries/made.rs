@@ -44,6 +44,17 @@ pub struct Made {
     pub runs: u32,
     /// CPU seconds that making it took; none where it was there.
     pub took_s: Option<f64>,
+    /// What its last run took; none where it was there.
+    pub last: Option<Last>,
+}
+
+/// CPU milliseconds of the last run: its import, and what the views then had to work out.
+#[derive(Clone, Copy)]
+pub struct Last {
+    pub import_ms: f64,
+    pub refresh_ms: f64,
+    /// Of all runs before it at once.
+    pub whole_ms: f64,
 }
 
 type Failed = Box<dyn Error>;
@@ -56,7 +67,7 @@ impl Made {
         std::fs::create_dir_all(&directory)?;
         let path = directory.join(format!("queries-{runs}x{EVALUATIONS}x{ATTEMPTS}.{EDITION}.db"));
         if !fresh && path.exists() && schema(&path)? == newest_schema()? {
-            return Ok(Self { path, runs, took_s: None });
+            return Ok(Self { path, runs, took_s: None, last: None });
         }
         for end in ["", "-wal", "-shm"] {
             let mut name = path.clone().into_os_string();
@@ -71,21 +82,30 @@ impl Made {
             std::fs::remove_file(&partial)?;
         }
         let begun = super::cpu_ms()?;
-        fill(&partial, runs)?;
+        let last = fill(&partial, runs)?;
         std::fs::rename(&partial, &path)?;
-        Ok(Self { path, runs, took_s: Some((super::cpu_ms()? - begun) / 1e3) })
+        Ok(Self { path, runs, took_s: Some((super::cpu_ms()? - begun) / 1e3), last: Some(last) })
     }
 }
 
-fn fill(path: &Path, runs: u32) -> Result<(), Failed> {
+fn fill(path: &Path, runs: u32) -> Result<Last, Failed> {
     let store = Sqlite::open(path, &Caller::local().local_scope(), &Options::default())?;
     let transcript = transcript();
+    let timed = |change: Change<'_>| -> Result<f64, Failed> {
+        let begun = super::cpu_ms()?;
+        store.apply(change)?;
+        Ok(super::cpu_ms()? - begun)
+    };
+    let mut last = Last { import_ms: 0.0, refresh_ms: 0.0, whole_ms: 0.0 };
     // Both stores end with the same runs.
     for run in WHOLE - runs..WHOLE {
+        if run + 1 == WHOLE {
+            last.whole_ms = timed(Change::Refresh)?;
+        }
         let mut attempts = (0..EVALUATIONS)
             .flat_map(|evaluation| (1..=ATTEMPTS).map(move |epoch| (evaluation, epoch)))
             .map(|(evaluation, epoch)| Ok(attempt(run, evaluation, epoch, &transcript)));
-        store.apply(Change::Log(LogChange {
+        last.import_ms = timed(Change::Log(LogChange {
             extras: Default::default(),
             file: stamp(run),
             kind: Kind::Recorded,
@@ -95,10 +115,11 @@ fn fill(path: &Path, runs: u32) -> Result<(), Failed> {
             attempts: &mut attempts,
         }))?;
     }
+    last.refresh_ms = timed(Change::Refresh)?;
     drop(store);
     // A file that is renamed takes no journal with it.
     Connection::open(path)?.pragma_update_and_check(None, "wal_checkpoint", "truncate", |_| Ok(()))?;
-    Ok(())
+    Ok(last)
 }
 
 /// The texts of all tables and indexes, and the size of a page.

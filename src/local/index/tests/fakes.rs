@@ -206,6 +206,7 @@ impl Store for Memory {
                 state.remarks.insert(path, remarks);
                 Ok(Applied::default())
             }
+            Change::Refresh => Ok(Applied::default()),
             Change::Declared(declared) => {
                 state.declared = declared;
                 Ok(Applied { changed: true, ..Applied::default() })
