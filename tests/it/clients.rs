@@ -29,6 +29,7 @@ fn calls() -> String {
         {"tool": "runs_list", "arguments": {"limit": 2}},
         {"tool": "query", "arguments": {"sql": "SELECT evaluation, count(*) AS n FROM attempts GROUP BY evaluation"}},
         {"tool": "query", "arguments": {"sql": "DELETE FROM attempts"}, "expect": "error"},
+        {"tool": "verify", "arguments": {"handle": "ev1_nothing"}, "expect": "error"},
         {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
     ])
