@@ -188,8 +188,10 @@ impl Service {
     + 'static
     + use<> {
         let framings: Vec<Framing> = settings.endpoints.iter().map(|path| settings.framing(path)).collect();
-        let endpoint =
-            Endpoint::new(if settings.public { Core::public(self.gate.clone()) } else { Core::new(self.gate.clone()) }, framings.into());
+        let endpoint = Endpoint::new(
+            if settings.public { Core::public(self.gate.clone()) } else { Core::new(self.gate.clone()) }.offering(settings.toolsets),
+            framings.into(),
+        );
         let door = Door::new(self.door_settings(settings, own));
         let (places, limiter) = (door.inflight.places(), door.rate.limiter());
         let watched = self

@@ -11,6 +11,7 @@ pub mod history;
 pub mod query;
 pub mod render;
 pub mod resolve;
+pub mod toolsets;
 #[cfg(feature = "fixtures")]
 pub mod trivial;
 pub mod uri;
@@ -22,8 +23,11 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-pub use self::error::ToolError;
 use self::render::Style;
+pub use self::{
+    error::ToolError,
+    toolsets::{Toolset, Toolsets},
+};
 use crate::{
     auth::{Caller, Role},
     domain::time::Timestamp,
@@ -64,17 +68,6 @@ pub static ENTRIES: &[Entry] = &[
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
 ];
-
-/// The groups that an operator switches on and a caller narrows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Toolset {
-    /// What happened, run by run.
-    History,
-    /// Any question, in SQL.
-    Query,
-    /// What can be planned and changed.
-    Workspace,
-}
 
 /// What a tool costs, which decides the queue that it waits in (decision 34).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,9 +50,19 @@ impl Routes {
 impl Check for Routes {
     fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
         let route = self.find(request.uri().path(), request.method())?;
-        request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?.route = Some(route);
+        let toolsets = toolsets(request);
+        let visit = request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?;
+        (visit.route, visit.toolsets) = (Some(route), toolsets);
         Ok(())
     }
+}
+
+/// The toolsets that a request narrows itself to (decision 51): in the query of its path, else in a header.
+fn toolsets<B>(request: &Request<B>) -> Option<Arc<str>> {
+    let query = request.uri().query().into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("toolsets="));
+    let header = || request.headers().get("x-runlore-toolsets").and_then(|value| value.to_str().ok());
+    // A comma may come encoded; the words themselves need no encoding.
+    query.or_else(header).map(|words| Arc::from(words.replace("%2C", ",").replace("%2c", ",")))
 }
 
 /// Adds the step.

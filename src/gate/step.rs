@@ -23,7 +23,7 @@ use super::{BoxFuture, refusal::Barred, visit::Visit};
 pub type Answered = Result<Response<Body>, Infallible>;
 
 /// A client that writes gets its refusal only once it has written: so much of a body is read and thrown away for it, ...
-const DRAIN_BYTES_MAX: usize = 128 * 1024;
+const DRAIN_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// ... and for so long.
 const DRAIN_FOR_MAX: Duration = Duration::from_secs(1);
 

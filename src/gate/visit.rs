@@ -29,6 +29,8 @@ pub struct Visit {
     pub route: Option<Route>,
     /// Who asks. Set by the `authenticate` step; before that, none.
     pub caller: Option<Caller>,
+    /// Which toolsets the request asks for, as it says it. Set by the `route` step; none for all.
+    pub toolsets: Option<Arc<str>>,
 }
 
 /// The address that limits are counted by.
@@ -56,6 +58,13 @@ impl Visit {
     /// A request that has just come over a connection from `peer`.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
-        Self { request_id: Arc::from(""), peer, client: Client { address: peer.ip(), proxied: false }, route: None, caller: None }
+        Self {
+            request_id: Arc::from(""),
+            peer,
+            client: Client { address: peer.ip(), proxied: false },
+            route: None,
+            caller: None,
+            toolsets: None,
+        }
     }
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     auth::Caller,
     gate::{Call, Gate, Refusal, listed, message::Era, visit::Client},
-    tools::{self, Answer, ENTRIES, Entry},
+    tools::{self, Answer, ENTRIES, Entry, Toolsets},
 };
 
 const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
@@ -41,6 +41,8 @@ pub struct Asker {
     pub era: Era,
     /// The id that the answer and the log share.
     pub request_id: Arc<str>,
+    /// What it narrows the tools to.
+    pub toolsets: Toolsets,
 }
 
 /// `tools/list` by era (whether modern) and by what the caller may call (a bit per entry): a handful at most.
@@ -51,6 +53,7 @@ type Lists = HashMap<(bool, u64), Arc<str>>;
 pub struct Core {
     gate: Gate,
     hints: Hints,
+    toolsets: Toolsets,
     lists: Arc<Mutex<Lists>>,
 }
 
@@ -58,13 +61,20 @@ impl Core {
     /// The methods over `gate`.
     #[must_use]
     pub fn new(gate: Gate) -> Self {
-        Self { gate, hints: Hints::Private, lists: Arc::default() }
+        Self { gate, hints: Hints::Private, toolsets: Toolsets::default(), lists: Arc::default() }
     }
 
     /// The same for a server where everybody is anybody: its lists may be shared and kept for a minute (decision 45).
     #[must_use]
     pub fn public(gate: Gate) -> Self {
         Self { hints: Hints::Public, ..Self::new(gate) }
+    }
+
+    /// The same with the toolsets that the operator chose.
+    #[must_use]
+    pub const fn offering(mut self, toolsets: Toolsets) -> Self {
+        self.toolsets = toolsets;
+        self
     }
 
     /// The result of one request, as JSON text.
@@ -77,7 +87,7 @@ impl Core {
             // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
             ("tools/call", _) => self.call(params, asker).await.map_err(|fault| if open { fault } else { Fault::credential() }),
             _ if !open => Err(Fault::credential()),
-            ("tools/list", era) => one_page(&params).map(|()| self.tools(era, &asker.caller)),
+            ("tools/list", era) => one_page(&params).map(|()| self.tools(era, asker)),
             ("server/discover", Era::Modern) => Ok(discovered(self.hints)),
             ("initialize", Era::Legacy) => initialized(&params),
             ("ping", Era::Legacy) => Ok("{}".into()),
@@ -118,7 +128,8 @@ impl Core {
         };
         let name = text_of(&params, "name")?;
         // An unknown name goes down the list too: it is logged and counted like any other call.
-        let entry = tools::find(name).unwrap_or(&tools::UNKNOWN);
+        let offered = self.toolsets.and(asker.toolsets);
+        let entry = tools::find(name).filter(|entry| offered.offer(entry)).unwrap_or(&tools::UNKNOWN);
         match self.ask(entry, arguments, asker).await {
             Ok(answer) => Ok(results::answered(&answer, asker.era)),
             Err(refusal) => refused(&refusal, name, asker),
@@ -126,10 +137,11 @@ impl Core {
     }
 
     /// `tools/list` of this caller, in registry order.
-    fn tools(&self, era: Era, caller: &Caller) -> Arc<str> {
-        let allowed: Vec<&Entry> = ENTRIES.iter().filter(|entry| listed(caller, entry)).collect();
-        let class =
-            ENTRIES.iter().enumerate().filter(|(_, entry)| listed(caller, entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+    fn tools(&self, era: Era, asker: &Asker) -> Arc<str> {
+        let offered = self.toolsets.and(asker.toolsets);
+        let listed = |entry: &&Entry| offered.offer(entry) && listed(&asker.caller, entry);
+        let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
+        let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
             let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
@@ -235,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_with_the_request_id_and_a_refused_call_is_a_result() {
-        let asker = Asker { caller: Caller::open(), client: None, era: Era::Legacy, request_id: "r1".into() };
+        let asker =
+            Asker { caller: Caller::open(), client: None, era: Era::Legacy, request_id: "r1".into(), toolsets: Toolsets::default() };
         let said = |refusal: Refusal| refused(&refusal, "history", &asker);
         let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();
         assert_eq!((panicked.code, panicked.data), (-32603, Some(json!({"requestId": "r1"}))));

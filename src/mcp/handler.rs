@@ -23,7 +23,7 @@ use super::{
     faults::Fault,
     versions,
 };
-use crate::{auth::Caller, clock, gate::message::Era};
+use crate::{auth::Caller, clock, gate::message::Era, tools::Toolsets};
 
 /// rmcp's names of the versions that are spoken; the same list as [`versions::SPOKEN`].
 const VERSIONS: &[ProtocolVersion] =
@@ -53,7 +53,13 @@ impl Handler {
             Ok(Value::Object(map)) => map,
             _ => Map::new(),
         };
-        let asker = Asker { caller: self.caller.clone(), client: None, era: era(context), request_id: Arc::from(clock::request_id()) };
+        let asker = Asker {
+            caller: self.caller.clone(),
+            client: None,
+            era: era(context),
+            request_id: Arc::from(clock::request_id()),
+            toolsets: Toolsets::default(),
+        };
         // rmcp sends nothing for a cancelled request, whatever is answered; what the call holds is free when its future is dropped.
         let Some(answer) = context.ct.run_until_cancelled(self.core.answer(method, params, &asker)).await else {
             return Err(error(Fault::internal(&asker.request_id)));

@@ -18,11 +18,14 @@ use super::{
     core::{Asker, Core},
     faults::Fault,
 };
-use crate::gate::{
-    BoxFuture,
-    message::{Era, Id, Message},
-    refusal,
-    visit::{Route, Visit},
+use crate::{
+    gate::{
+        BoxFuture,
+        message::{Era, Id, Message},
+        refusal,
+        visit::{Route, Visit},
+    },
+    tools::Toolsets,
 };
 
 /// How an endpoint frames its answers to clients of the older era.
@@ -64,7 +67,11 @@ impl Endpoint {
         {
             return fixture(&id, reply, message.era, framing);
         }
-        let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id };
+        let toolsets = match visit.toolsets.as_deref().map(Toolsets::parse).transpose() {
+            Ok(toolsets) => toolsets.unwrap_or_default(),
+            Err(sentence) => return failed(&id, &Fault::parameters(sentence), message.era, framing),
+        };
+        let asker = Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id, toolsets };
         match self.core.answer(&message.method, message.params, &asker).await {
             Err(fault) if fault.wants_credential() => {
                 refusal::Barred::Unauthenticated { sent: false }.response_to(Some(&id), &asker.request_id)

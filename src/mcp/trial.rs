@@ -50,7 +50,7 @@ pub(crate) fn plain() -> House {
 
 /// `caller` on stdio, of the newer era.
 pub(crate) fn by(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into() }
+    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default() }
 }
 
 /// The same over HTTP, where rates hold.

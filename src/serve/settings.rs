@@ -15,6 +15,7 @@ use crate::{
     },
     config::{Config, keys::Http},
     mcp::http::Framing,
+    tools::Toolsets,
 };
 
 /// Loopback networks: always trusted to name the caller (decision 55).
@@ -47,6 +48,8 @@ pub struct Settings {
     pub discovery: bool,
     /// Whether anybody may read.
     pub public: bool,
+    /// The tools that are offered.
+    pub toolsets: Toolsets,
     /// Limits a minute; 0 is off.
     pub rates: Rates,
     /// Heavy tools at once.
@@ -121,6 +124,7 @@ impl Settings {
         let behind = LOOPBACK.into_iter().filter(|_| !header.is_empty());
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
+            toolsets: Toolsets::default(),
             port: flags.port.unwrap_or(http.port),
             endpoints,
             event_streams: http.event_stream_endpoints.clone(),

@@ -30,7 +30,8 @@ pub const TABLES: [&str; 12] = [
 ];
 
 /// Columns that are texts of cases and attempts, by object (decision 35).
-pub const TEXTS: [(&str, &str); 10] = [
+pub const TEXTS: [(&str, &str); 11] = [
+    ("attempts", "signature"),
     ("cases", "input"),
     ("cases", "target"),
     ("attempts", "error"),

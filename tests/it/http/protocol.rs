@@ -301,3 +301,25 @@ fn every_answer_carries_what_keeps_browsers_and_caches_away() {
         assert_eq!(answer.header("server"), None);
     }
 }
+
+#[test]
+fn a_caller_narrows_the_toolsets_and_never_widens() {
+    let service = Service::start(&["--toolsets", "history,query"]);
+    let names = |path: &str| {
+        let answer = service.ask(&Request::legacy(service.port, "tools/list", &json!({})).to(path)).json();
+        answer["result"]["tools"]
+            .as_array()
+            .map(|tools| tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    };
+    let (all, history) = (names("/mcp").unwrap(), names("/mcp?toolsets=history").unwrap());
+    assert!(
+        all.contains(&"query".to_owned())
+            && history.contains(&"compare".to_owned())
+            && !history.iter().any(|name| name.starts_with("query"))
+    );
+    assert_eq!(names("/mcp?toolsets=history%2Cquery"), Some(all));
+    let call = Request::legacy(service.port, "tools/call", &json!({"name": "query_schema", "arguments": {}}));
+    assert_eq!(service.ask(&call.to("/mcp?toolsets=history")).json()["error"]["code"], -32602);
+    let header = Request::legacy(service.port, "tools/list", &json!({})).with("x-runlore-toolsets", "nope");
+    assert!(service.ask(&header).json()["error"]["message"].as_str().unwrap().contains("there are history, query, workspace"));
+}

@@ -118,6 +118,8 @@ const TEXTS: &[(&str, &str)] = &[
     ("checks_m", "label"),
     ("checks_m", "answer"),
     ("checks_m", "reason"),
+    // A digest of the reason: whoever guesses it could check the guess.
+    ("signatures_m", "signature"),
     ("signatures_m", "reason"),
     ("answers_m", "answer"),
 ];

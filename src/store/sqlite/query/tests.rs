@@ -120,6 +120,7 @@ fn every_way_around_is_closed() {
         "INSERT INTO meta VALUES (1, 2)",
         "REPLACE INTO meta VALUES (1, 2)",
         "BEGIN",
+        "SELECT count(*) FROM runs\0 WHERE run_id = 'x'",
     ];
     for way in ways {
         let refusal = small.refusal(way);

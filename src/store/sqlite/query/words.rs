@@ -19,6 +19,10 @@ use crate::{
 
 /// Refuses what is no question; else the names of the table expressions that it defines, in lower case.
 pub(super) fn check(sql: &str, reach: &Reach) -> Result<BTreeSet<String>, QueryFault> {
+    if sql.contains('\0') {
+        // The database would read up to it, and this further.
+        return Err(QueryFault::Refused("the query holds a NUL character; take it out".to_owned()));
+    }
     let dialect = SQLiteDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize();
     let tokens = tokens.map_err(|error| QueryFault::Refused(clean(&shorten(&format!("the query cannot be read: {error}"), 200))))?;
