@@ -10,6 +10,7 @@
 pub mod clustered;
 pub mod corrections;
 pub mod correlation;
+pub mod exact;
 pub mod flakes;
 pub mod intervals;
 pub mod paired;

@@ -84,8 +84,15 @@ impl Spread {
     pub fn cases(self, aim: Aim, power: f64, attempts: u64) -> Option<u64> {
         let variance = self.variance(aim, attempts);
         match aim {
-            Aim::Difference(difference) => stats::cases_to_detect(difference, variance, power, attempts <= 1),
-            Aim::Margin(margin) => stats::cases_for_margin(margin, variance, power),
+            // With few cases the exact test asks for more than the formula knows.
+            Aim::Difference(difference) => {
+                let least = stats::exact::cases_that_turn(difference, power)?;
+                stats::cases_to_detect(difference, variance, power, attempts <= 1).map(|cases| cases.max(least))
+            }
+            Aim::Margin(margin) => {
+                let least = stats::exact::cases_without_change(margin)?;
+                stats::cases_for_margin(margin, variance, power).map(|cases| cases.max(least))
+            }
         }
     }
 

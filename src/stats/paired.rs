@@ -6,8 +6,9 @@
 //!
 //! Deliberately not here: pairing itself, whether the two sides may be compared, and corrections for many rows.
 
+use super::exact;
 use super::intervals::{Moments, agresti_min_at, pseudo_cases_at};
-use super::power::{mde_discordance, mde_second_moment, mde_variance};
+use super::power::{POWER, mde_discordance, mde_second_moment, mde_variance};
 use super::sign_flip::{SignFlip, sign_flip};
 use super::{Interval, Method, ONE_SIDED, TWO_SIDED, Word, Z_ONE_SIDED, Z_TWO_SIDED};
 use serde::{Deserialize, Serialize};
@@ -218,11 +219,28 @@ impl Pairs {
         }
     }
 
+    /// What the cases that turned in one direction alone, or that did not turn at all, leave possible at 95%: how much worse and how much better.
+    /// The other intervals are too short there. `None` for a direction of which they say enough.
+    pub(crate) fn exact_bounds(&self) -> (Option<f64>, Option<f64>) {
+        let bound = |turned: u64, others: u64| {
+            let sure = self.bounded && others == 0 && (self.plain || turned == 0);
+            if sure { exact::upper_bound(turned, self.n()) } else { None }
+        };
+        (bound(self.worse, self.better), bound(self.better, self.worse))
+    }
+
     fn squares(&self) -> f64 {
         self.differences.iter().map(|d| d * d).sum()
     }
 
     fn mde(&self) -> Option<(f64, Method)> {
+        // The formulas are asymptotic, the test is exact: too few cases cannot reject at all, and a still set says nothing of how it would turn.
+        let least = exact::least_detectable(self.n(), POWER)?;
+        let (found, method) = self.formula()?;
+        Some((if self.bounded { found.max(least) } else { found }, method))
+    }
+
+    fn formula(&self) -> Option<(f64, Method)> {
         let connor = |found: Option<f64>| Some((found?, Method::McnemarPower));
         if self.plain {
             return connor(mde_discordance(self.better, self.worse, self.n()));

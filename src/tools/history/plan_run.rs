@@ -13,6 +13,7 @@ use super::kept;
 use crate::{
     domain::{
         cell::{Cell, CellKey, Grain},
+        log::RunStatus,
         outcome::{Counts, Outcome},
         planning::{Aim, Spread},
     },
@@ -140,8 +141,13 @@ impl Tool for PlanRun {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let query =
-            RunQuery { evaluation_contains: input.evaluation.clone(), kind: Some(Kind::Recorded), limit: RUNS, ..RunQuery::default() };
+        let query = RunQuery {
+            evaluation_contains: input.evaluation.clone(),
+            kind: Some(Kind::Recorded),
+            status: Some(RunStatus::Completed),
+            limit: RUNS,
+            ..RunQuery::default()
+        };
         let mut runs: Vec<String> = ctx.store.runs(&query)?.0.into_iter().map(|run| run.run_id).collect();
         runs.reverse();
         let none = runs.is_empty();
@@ -257,7 +263,7 @@ fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<
     };
     Ok(Some(Row {
         enough: cases.is_some_and(|cases| cases <= exist),
-        cost_usd: whole.zip(cost).map(|(whole, cost)| (whole * cost * 1e4).round() / 1e4),
+        cost_usd: whole.zip(cost).map(|(whole, cost)| (whole * cost * 1e9).round() / 1e9),
         duration_ms: whole.zip(duration).map(|(whole, duration)| (whole * duration).round() as u64),
         method: if plain { Method::McnemarPower } else { Method::PairedTPower }.as_str(),
         evaluation,
@@ -348,16 +354,16 @@ mod tests {
         let row = ask(&filled(20), json!({"difference": 0.5})).rows.remove(0);
         assert!(row.enough && row.cases.unwrap() <= 40, "{row:?}");
         let still = ask(&filled(0), json!({"difference": 0.5})).rows.remove(0);
-        // Whole cases that turn, 0.25: (1.96 * sqrt(0.5) + 0.8416 * 0.5)^2 / 0.25 = 13.05.
-        assert_eq!((still.cases, still.attempts, still.method), (Some(14), 1, "mcnemar_power"));
+        // Whole cases that turn, 0.25: (1.96 * sqrt(0.5) + 0.8416 * 0.5)^2 / 0.25 = 13.05; of 14 six turn with 79% only, of 15 with 85%.
+        assert_eq!((still.cases, still.attempts, still.method), (Some(15), 1, "mcnemar_power"));
     }
 
     #[test]
     fn a_margin_is_planned_without_a_difference() {
         let output = ask(&filled(0), json!({"margin": 0.2}));
         assert_eq!((output.difference, output.margin), (None, Some(0.2)));
-        // 1/42 at 0.2 and 80%: scipy's smallest n with n >= (t(.95) + t(.8))^2 * 0.0238 / 0.04 is 6.
-        assert_eq!((output.rows[0].cases, output.rows[0].enough), (Some(6), true));
+        // 1/42 at 0.2 and 80%: scipy's smallest n with n >= (t(.95) + t(.8))^2 * 0.0238 / 0.04 is 6; but 0.8^13 > 0.05.
+        assert_eq!((output.rows[0].cases, output.rows[0].enough), (Some(14), true));
     }
 
     #[test]
