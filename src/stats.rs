@@ -88,6 +88,8 @@ pub enum Method {
     AgrestiMin,
     /// Agresti and Min's two pseudo-cases, for score differences that show no spread.
     PseudoCases,
+    /// Clopper and Pearson's exact bound of a rate, where cases turned in one direction or not at all.
+    ClopperPearson,
     /// Sign-flip permutation test, every assignment of signs counted.
     SignFlip,
     /// Sign-flip permutation test over seeded random assignments.
@@ -116,6 +118,7 @@ impl Method {
             Self::ExactMcnemar => "exact_mcnemar",
             Self::AgrestiMin => "agresti_min",
             Self::PseudoCases => "pseudo_cases",
+            Self::ClopperPearson => "clopper_pearson",
             Self::SignFlip => "sign_flip",
             Self::SignFlipMonteCarlo => "sign_flip_monte_carlo",
             Self::StudentT => "student_t",
@@ -209,6 +212,7 @@ mod tests {
             M::ExactMcnemar,
             M::AgrestiMin,
             M::PseudoCases,
+            M::ClopperPearson,
             M::SignFlip,
             M::SignFlipMonteCarlo,
             M::StudentT,

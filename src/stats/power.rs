@@ -52,6 +52,7 @@ pub fn non_inferiority(cases: &[PairedCase], margin: f64) -> Option<NonInferiori
     let (worse, better) = pairs.exact_bounds();
     let low = worse.map_or(interval.low, |worse| interval.low.min(-worse));
     let high = better.map_or(interval.high, |better| interval.high.max(better));
+    let method = if (low, high) == (interval.low, interval.high) { method } else { Method::ClopperPearson };
     let holds = low > -margin;
     Some(NonInferiority { lower_bound: low, margin, upper_bound: high, holds, equivalent: holds && high < margin, n: pairs.n(), method })
 }
@@ -218,7 +219,10 @@ mod tests {
         assert!(non_inferiority(&same(200), f64::NAN).is_none() && non_inferiority(&same(200), -0.1).is_none());
         assert!(non_inferiority(&[], 0.1).is_none());
         let plain = non_inferiority(&rates(&[(1.0, 1.0), (0.0, 1.0)], 1), 0.0).unwrap();
-        assert_eq!((plain.method, plain.holds), (Method::AgrestiMin, false));
+        assert_eq!((plain.method, plain.holds), (Method::ClopperPearson, false));
+        let both_ways = non_inferiority(&rates(&[(1.0, 0.0), (0.0, 1.0)], 1), 0.0).unwrap();
+        assert_eq!((both_ways.method, both_ways.holds), (Method::AgrestiMin, false));
+        assert!(!non_inferiority(&same(58), 0.05).unwrap().holds && non_inferiority(&same(59), 0.05).unwrap().equivalent, "0.95^58 > 0.05");
     }
 
     #[test]

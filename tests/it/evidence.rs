@@ -122,8 +122,8 @@ fn a_margin_says_whether_nothing_got_worse() {
     log("one", "t", 1, &"C".repeat(120)).put(&project);
     log("two", "t", 2, &"C".repeat(120)).put(&project);
     let of = |margin: &str| project.json(&["compare", "--all", "--margin", margin])["rows"][0]["evidence"]["margin"].clone();
-    // Agresti and Min with nothing changed: 120 and half a case in each of four cells, so se = sqrt(1 / 122^2) = 1/122; 1.645/122 = 0.0135.
-    assert_eq!(of("0.05"), json!({"bounds": [-0.0135, 0.0135], "method": "agresti_min", "verdict": "equivalent"}));
+    // Nothing changed: of 120 cases none turned, so at 95% not more than 1 - 0.05^(1/120) = 0.0247 of all do.
+    assert_eq!(of("0.05"), json!({"bounds": [-0.0247, 0.0247], "method": "clopper_pearson", "verdict": "equivalent"}));
     assert_eq!(of("0.01")["verdict"], "inconclusive");
     assert!(project.json(&["compare", "--all"])["rows"][0].get("evidence").is_none(), "nothing differs, and nothing was asked");
     assert_eq!(project.json(&["compare", "--margin", "0.05"])["suite"]["margin"]["verdict"], "equivalent");

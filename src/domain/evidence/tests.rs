@@ -76,7 +76,7 @@ fn a_margin_is_judged_by_bounds_and_errors() {
     assert_eq!(word(&broken, &same, 0.05), MarginWord::Inconclusive);
     assert_eq!(word(&broken, &same, 0.2), MarginWord::Equivalent);
     let found = told(&side(&same), &side(&same), Some(0.05)).margin.unwrap();
-    assert_eq!(found.method, "agresti_min");
+    assert_eq!(found.method, "clopper_pearson");
     assert!(found.bounds[0] < 0.0 && found.bounds[0] > -0.05);
 }
 
