@@ -15,9 +15,9 @@ use std::{
 
 use tokio::sync::Mutex;
 
-use crate::store::Store;
+use crate::store::{self, Selector, Store};
 
-/// How long the store may take to say its generation, which takes it microseconds.
+/// How long the store may take to answer, which takes it microseconds.
 const STORE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The state that both listeners share.
@@ -51,10 +51,18 @@ impl Health {
         let store = self.store.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let _asking = asking;
-            store.generation().is_ok()
+            answers(&*store).is_ok()
         });
         asked.await.unwrap_or(false)
     }
+}
+
+/// Asks what every answer begins with: the generation, the newest run, and what it holds. The first alone stands on a page of its own, which a
+/// damaged file may still have.
+fn answers(store: &dyn Store) -> store::Result<()> {
+    store.generation()?;
+    let newest = store.select(&Selector::Latest(0), 1)?;
+    newest.first().map_or(Ok(()), |run| store.evaluations(&run.run_id).map(drop))
 }
 
 #[cfg(test)]
