@@ -147,6 +147,8 @@ pub trait Tool {
     const ROLE: Role = Role::Viewer;
     /// Whether it stands in the list of those who brought no credential (decision 46): what is still being tried does not.
     const RELEASED: bool = false;
+    /// Arguments that ask for texts of attempts: for whom may not read those, they are not there (decision 35).
+    const TEXT_ARGUMENTS: &'static [&'static str] = &[];
     /// What it costs.
     const WEIGHT: Weight = Weight::Light;
     /// The arguments that narrow an answer, named when one is too large.
@@ -207,6 +209,8 @@ pub struct Entry {
     pub scopes: &'static [&'static [&'static str]],
     /// [`Tool::ROLE`].
     pub role: Role,
+    /// [`Tool::TEXT_ARGUMENTS`].
+    pub text_arguments: &'static [&'static str],
     /// [`Tool::RELEASED`].
     pub released: bool,
     /// [`Tool::WEIGHT`].
@@ -239,6 +243,7 @@ impl Entry {
             scopes: T::SCOPES,
             role: T::ROLE,
             released: T::RELEASED,
+            text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
             input_schema: arguments::input_schema::<T::Input>,
@@ -261,6 +266,7 @@ pub static UNKNOWN: Entry = Entry {
     toolsets: &[],
     scopes: &[],
     role: Role::Viewer,
+    text_arguments: &[],
     released: false,
     weight: Weight::Light,
     cacheable: false,

@@ -46,6 +46,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         toolsets: &[],
         scopes: &[],
         role: Role::Viewer,
+        text_arguments: &[],
         released: false,
         weight,
         cacheable: true,

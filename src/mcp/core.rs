@@ -45,8 +45,8 @@ pub struct Asker {
     pub toolsets: Toolsets,
 }
 
-/// `tools/list` by era (whether modern) and by what the caller may call (a bit per entry): a handful at most.
-type Lists = HashMap<(bool, u64), Arc<str>>;
+/// `tools/list` by era (whether modern), by whether texts may be read, and by what the caller may call (a bit per entry): a handful at most.
+type Lists = HashMap<(bool, bool, u64), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -142,9 +142,10 @@ impl Core {
         let listed = |entry: &&Entry| offered.offer(entry) && listed(&asker.caller, entry);
         let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
         let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let text = asker.caller.holds("traces:read");
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = lists.entry((era == Era::Modern, class)).or_insert_with(|| {
-            let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
+        let list = lists.entry((era == Era::Modern, text, class)).or_insert_with(|| {
+            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text)).collect();
             results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
@@ -215,11 +216,15 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
     }
 }
 
-/// A tool as `tools/list` has it.
+/// A tool as `tools/list` has it, for whom may read texts of attempts or may not.
 #[must_use]
-pub fn described(entry: &Entry) -> Tool {
+pub fn described(entry: &Entry, text: bool) -> Tool {
+    let mut input = (entry.input_schema)();
+    if let Some(Value::Object(properties)) = input.get_mut("properties").filter(|_| !text) {
+        properties.retain(|name, _| !entry.text_arguments.contains(&name.as_str()));
+    }
     let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
-    Tool::new(entry.name, entry.doc, Arc::new((entry.input_schema)()))
+    Tool::new(entry.name, entry.doc, Arc::new(input))
         .with_title(entry.title)
         .with_raw_output_schema(Arc::new((entry.output_schema)()))
         .with_annotations(annotations)
@@ -232,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_that_it_only_reads() {
-        for tool in ENTRIES.iter().map(described) {
+        for tool in ENTRIES.iter().map(|entry| described(entry, true)) {
             let hints = tool.annotations.expect("every tool has annotations");
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
             assert_eq!(said, (Some(true), Some(true), Some(false), Some(false)), "{}", tool.name);
@@ -241,7 +246,8 @@ mod tests {
 
     #[test]
     fn the_list_fits_an_agents_budget() {
-        let bytes: usize = ENTRIES.iter().map(described).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
+        let bytes: usize =
+            ENTRIES.iter().map(|entry| described(entry, true)).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
     }
 

@@ -200,6 +200,7 @@ impl Tool for Failures {
     const DOC: &'static str = "Returns what failed or errored in a run: causes with counts, then each failing case with whether it is new, since when it fails, its failed checks and the end of its transcript.";
     const RELEASED: bool = true;
     const NARROWS: &'static str = "filter, limit, causes and tail";
+    const TEXT_ARGUMENTS: &'static [&'static str] = &["tail"];
     type Input = Input;
     type Output = Output;
 

@@ -82,6 +82,21 @@ fn only_modern_lists_say_how_long_they_hold() {
 }
 
 #[test]
+fn what_asks_for_texts_is_not_there_in_public() {
+    for (flags, there) in [(&[][..], true), (&["--public"], false)] {
+        let service = Service::start(flags);
+        let list = service.ask(&Request::modern(service.port, "tools/list", &json!({}))).json();
+        let tools = list["result"]["tools"].as_array().expect("tools");
+        let failures = tools.iter().find(|tool| tool["name"] == "failures").expect("failures");
+        assert_eq!(failures["inputSchema"]["properties"].get("tail").is_some(), there, "{failures}");
+        assert!(failures["inputSchema"]["properties"].get("limit").is_some(), "{failures}");
+        let answer = service.ask(&Request::call(service.port, "failures", &json!({"tail": 5}))).json();
+        let unknown = answer["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("unknown argument `tail`"));
+        assert_eq!(!unknown, there, "{answer}");
+    }
+}
+
+#[test]
 fn headers_must_agree_with_the_body() {
     let service = Service::start(&[]);
     let call = Request::modern(service.port, "tools/call", &json!({"name": "runs_list", "arguments": {}}));
