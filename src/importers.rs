@@ -14,6 +14,8 @@ mod raw;
 mod record;
 mod scan;
 mod sniff;
+#[cfg(test)]
+mod trial;
 mod window;
 
 use std::io::{Read, Seek, SeekFrom};

@@ -19,26 +19,11 @@ use crate::{
         outcome::Counts,
         time::Timestamp,
     },
-    importers::{Item, Limits, Refused, beside, open},
+    importers::{Limits, Refused, beside, open, trial::Whole},
     telemetry::redaction::Redactor,
-    transcript::page,
 };
 
 const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/formats");
-
-/// A whole log.
-pub(super) struct Whole {
-    pub(super) header: LogHeader,
-    pub(super) attempts: Vec<Attempt>,
-    pub(super) complaints: Vec<String>,
-    pub(super) broken: Option<String>,
-}
-
-impl Whole {
-    pub(super) fn lines(&self, attempt: usize) -> Vec<String> {
-        page(&self.attempts[attempt].transcript.chunks, 0, u64::MAX).unwrap()
-    }
-}
 
 pub(super) fn import_with(bytes: Vec<u8>, limits: &Limits) -> Result<Whole, Refused> {
     import_knowing(bytes, limits, &Redactor::patterns_only())
@@ -46,15 +31,7 @@ pub(super) fn import_with(bytes: Vec<u8>, limits: &Limits) -> Result<Whole, Refu
 
 pub(super) fn import_knowing(bytes: Vec<u8>, limits: &Limits, redactor: &Redactor) -> Result<Whole, Refused> {
     let opened = open(Box::new(Cursor::new(bytes)), &beside::Alone, limits, redactor)?;
-    let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new(), broken: None };
-    for item in opened.items {
-        match item {
-            Ok(Item::Attempt(attempt)) => whole.attempts.push(*attempt),
-            Ok(Item::Complaint(complaint)) => whole.complaints.push(complaint),
-            Err(broken) => whole.broken = Some(broken),
-        }
-    }
-    Ok(whole)
+    Ok(Whole::read(opened))
 }
 
 pub(super) fn import(bytes: Vec<u8>) -> Result<Whole, Refused> {

@@ -3,85 +3,33 @@
 mod crafted;
 mod hostile;
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Cursor},
-    path::Path,
-};
+use std::{collections::BTreeMap, io::Cursor, path::Path};
 
 use serde_json::Value;
 
 use crate::{
-    domain::{
-        attempt::Attempt,
-        log::LogHeader,
-        outcome::{Counts, Outcome},
-        time::Timestamp,
+    domain::{outcome::Outcome, time::Timestamp},
+    importers::{
+        Limits, Refused, open,
+        trial::{Whole, Written},
     },
-    importers::{Input, Item, Limits, Refused, beside::Beside, open},
     telemetry::redaction::Redactor,
-    transcript::page,
 };
 
 const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/formats");
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/junit");
 
-/// A whole file.
-pub(super) struct Whole {
-    pub(super) header: LogHeader,
-    pub(super) attempts: Vec<Attempt>,
-    pub(super) complaints: Vec<String>,
-    pub(super) broken: Option<String>,
-}
-
 impl Whole {
-    pub(super) fn lines(&self, attempt: usize) -> Vec<String> {
-        page(&self.attempts[attempt].transcript.chunks, 0, u64::MAX).unwrap()
-    }
-
-    pub(super) fn of(&self, case: &str) -> &Attempt {
-        self.attempts.iter().find(|attempt| attempt.case == case).unwrap_or_else(|| panic!("no {case}"))
-    }
-
-    pub(super) fn counts(&self) -> [u32; 4] {
-        let counts = Counts::of(self.attempts.iter().map(|attempt| attempt.outcome));
+    pub(super) fn four(&self) -> [u32; 4] {
+        let counts = self.counts();
         [counts.passed, counts.failed, counts.infra, counts.unscored]
     }
 }
 
-/// Nothing stands beside the file, which was changed at a known time.
-struct Changed(Option<Timestamp>);
-
-impl Beside for Changed {
-    fn names(&self) -> &[String] {
-        &[]
-    }
-
-    fn modified(&self, _: &str) -> Option<Timestamp> {
-        None
-    }
-
-    fn own_modified(&self) -> Option<Timestamp> {
-        self.0
-    }
-
-    fn open(&self, _: &str) -> io::Result<Box<dyn Input + '_>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
-
 fn import_all(bytes: Vec<u8>, modified: Option<Timestamp>, limits: &Limits) -> Result<Whole, Refused> {
-    let (redactor, beside) = (Redactor::patterns_only(), Changed(modified));
+    let (redactor, beside) = (Redactor::patterns_only(), Written(modified));
     let opened = open(Box::new(Cursor::new(bytes)), &beside, limits, &redactor)?;
-    let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new(), broken: None };
-    for item in opened.items {
-        match item {
-            Ok(Item::Attempt(attempt)) => whole.attempts.push(*attempt),
-            Ok(Item::Complaint(complaint)) => whole.complaints.push(complaint),
-            Err(broken) => whole.broken = Some(broken),
-        }
-    }
-    Ok(whole)
+    Ok(Whole::read(opened))
 }
 
 pub(super) fn import_with(bytes: &[u8], limits: &Limits) -> Result<Whole, Refused> {
@@ -111,7 +59,7 @@ fn every_file_of(folder: &str) -> usize {
             continue;
         }
         let whole = read.unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert_eq!(whole.counts(), wanted(truth), "{name}");
+        assert_eq!(whole.four(), wanted(truth), "{name}");
         assert_eq!(whole.attempts.len() as u64, truth["distinct_class_name"].as_u64().unwrap(), "{name}");
         assert_eq!((&whole.broken, &whole.complaints), (&None, &Vec::new()), "{name}");
         let took: u64 = whole.attempts.iter().filter_map(|attempt| attempt.duration_ms).sum();
@@ -137,7 +85,7 @@ fn a_rerun_is_no_second_test() {
     let whole = import(&fixture("pytest_reruns.xml"));
     // pytest's own end: 2 failed, 6 passed, 1 skipped, 1 xfailed, 1 xpassed, 3 errors, 12 rerun. It counts the tries of test_teardown that
     // passed before their teardown broke (3), test_both as failure and as error, and its two reruns twice. That leaves four that passed.
-    assert_eq!(whole.counts(), [4, 1, 3, 2]);
+    assert_eq!(whole.four(), [4, 1, 3, 2]);
     assert_eq!(whole.attempts.iter().map(|attempt| attempt.retries).sum::<u32>(), 10);
     let both = whole.of("test_it::test_both");
     assert_eq!((both.outcome, both.retries, both.checks.len()), (Outcome::InfraError, 2, 2));

@@ -20,12 +20,12 @@ use crate::{
         time::Timestamp,
     },
     importers::{
-        Input, Item, Limits, Refused,
+        Input, Limits, Refused,
         beside::{Beside, belongs, task_of},
         open,
+        trial::Whole,
     },
     telemetry::redaction::Redactor,
-    transcript::page,
 };
 
 const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/formats");
@@ -85,19 +85,9 @@ impl Beside for Folder {
     }
 }
 
-/// A whole log.
-#[derive(Debug)]
-pub(super) struct Whole {
-    pub(super) header: LogHeader,
-    pub(super) attempts: Vec<Attempt>,
-    pub(super) complaints: Vec<String>,
-    pub(super) broken: Option<String>,
-}
-
 impl Whole {
-    pub(super) fn lines(&self, attempt: usize) -> Vec<Value> {
-        let lines = page(&self.attempts[attempt].transcript.chunks, 0, u64::MAX).unwrap();
-        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    pub(super) fn values(&self, attempt: usize) -> Vec<Value> {
+        self.lines(attempt).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     pub(super) fn outcomes(&self) -> Vec<(&str, u32, Outcome)> {
@@ -127,15 +117,7 @@ impl Folder {
 
     pub(super) fn import_knowing(&self, limits: &Limits, redactor: &Redactor) -> Result<Whole, Refused> {
         let opened = open(Box::new(Cursor::new(self.results.clone())), self, limits, redactor)?;
-        let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new(), broken: None };
-        for item in opened.items {
-            match item {
-                Ok(Item::Attempt(attempt)) => whole.attempts.push(*attempt),
-                Ok(Item::Complaint(complaint)) => whole.complaints.push(complaint),
-                Err(broken) => whole.broken = Some(broken),
-            }
-        }
-        Ok(whole)
+        Ok(Whole::read(opened))
     }
 
     pub(super) fn import(&self) -> Whole {
@@ -287,7 +269,7 @@ fn a_real_log_shows_what_was_run() {
     assert_eq!((first.case.as_str(), first.target.as_deref()), ("0", Some("3")));
     assert!(first.input.as_deref().unwrap().starts_with("Problem: How many vertical asymptotes"), "{first:?}");
     assert!(first.output.as_deref().unwrap().starts_with(" 1. The graph of $y="));
-    let lines = whole.lines(0);
+    let lines = whole.values(0);
     assert_eq!((first.transcript.messages, lines[0]["role"].as_str(), lines[1]["role"].as_str()), (2, Some("user"), Some("assistant")));
     let doc = lines.iter().find(|line| line["event"] == "doc").unwrap();
     assert_eq!(doc["doc_hash"], "7193b975fe3f4bf6159e1031c2f9c6ac8ee72053be21c4cdc5cc87b55924c050");

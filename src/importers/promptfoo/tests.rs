@@ -5,7 +5,7 @@ mod hostile;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, Cursor},
+    io::Cursor,
     path::{Path, PathBuf},
 };
 
@@ -18,63 +18,22 @@ use crate::{
         outcome::{Counts, Outcome},
         time::Timestamp,
     },
-    importers::{Input, Item, Limits, Refused, beside::Beside, open},
+    importers::{
+        Limits, Refused, open,
+        trial::{Whole, Written},
+    },
     telemetry::redaction::Redactor,
-    transcript::page,
 };
 
 const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/formats");
-
-/// A whole log.
-pub(super) struct Whole {
-    pub(super) header: LogHeader,
-    pub(super) attempts: Vec<Attempt>,
-    pub(super) complaints: Vec<String>,
-}
-
-impl Whole {
-    pub(super) fn lines(&self, attempt: usize) -> Vec<String> {
-        page(&self.attempts[attempt].transcript.chunks, 0, u64::MAX).unwrap()
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        Counts::of(self.attempts.iter().map(|attempt| attempt.outcome))
-    }
-}
-
-/// A file alone, whose time is known.
-pub(super) struct Written(pub(super) Option<Timestamp>);
-
-impl Beside for Written {
-    fn own_modified(&self) -> Option<Timestamp> {
-        self.0
-    }
-
-    fn names(&self) -> &[String] {
-        &[]
-    }
-
-    fn modified(&self, _: &str) -> Option<Timestamp> {
-        None
-    }
-
-    fn open(&self, _: &str) -> io::Result<Box<dyn Input + '_>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
 
 pub(super) const MODIFIED: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 pub(super) fn import_with(bytes: impl Into<Vec<u8>>, limits: &Limits, written: &Written) -> Result<Whole, Refused> {
     let redactor = Redactor::patterns_only();
     let opened = open(Box::new(Cursor::new(bytes.into())), written, limits, &redactor)?;
-    let mut whole = Whole { header: opened.header, attempts: Vec::new(), complaints: Vec::new() };
-    for item in opened.items {
-        match item.unwrap() {
-            Item::Attempt(attempt) => whole.attempts.push(*attempt),
-            Item::Complaint(complaint) => whole.complaints.push(complaint),
-        }
-    }
+    let whole = Whole::read(opened);
+    assert_eq!(whole.broken, None);
     Ok(whole)
 }
 

@@ -45,7 +45,7 @@ fn the_worst_of_several_results_holds() {
          <testcase classname='c' name='not run' status='notrun'/>
          <testcase classname='c' name='again'/><testcase classname='c' name='again'><failure/></testcase><testcase classname='c' name='again'><skipped/></testcase>",
     ));
-    assert_eq!(whole.counts(), [0, 2, 1, 1]);
+    assert_eq!(whole.four(), [0, 2, 1, 1]);
     let first = whole.of("c::skip and error");
     assert_eq!((first.outcome, first.checks[0].name.as_str(), first.error.as_deref()), (Outcome::InfraError, "error", Some("boom\ntrace")));
     assert_eq!((first.checks[0].label.as_deref(), first.checks[1].name.as_str()), (Some("E"), "skipped"));
@@ -61,7 +61,7 @@ fn surefire_says_reruns_inside() {
         "<testcase classname='c' name='flaky' time='0.5'><flakyFailure message='first' type='T'><stackTrace>at x</stackTrace><system-out>said</system-out></flakyFailure></testcase>
          <testcase classname='c' name='failed'><failure message='m'/><rerunFailure message='again'/><rerunError message='and again'/></testcase>",
     ));
-    assert_eq!((whole.counts(), whole.of("c::flaky").retries, whole.of("c::failed").retries), ([1, 1, 0, 0], 1, 2));
+    assert_eq!((whole.four(), whole.of("c::flaky").retries, whole.of("c::failed").retries), ([1, 1, 0, 0], 1, 2));
     assert_eq!(whole.lines(0), [r#"{"stream":"flakyFailure","type":"T","message":"first","text":"at xsaid"}"#]);
 }
 
@@ -137,7 +137,7 @@ fn other_encodings_are_read() {
     let marked = [b"\xEF\xBB\xBF".as_slice(), text.replace("ISO-8859-1", "utf-8").as_bytes()].concat();
     for bytes in [latin, wide, marked] {
         let whole = import_with(&bytes, &Limits::default()).unwrap();
-        assert_eq!((whole.attempts[0].evaluation.as_str(), whole.counts()), ("été", [1, 0, 0, 0]));
+        assert_eq!((whole.attempts[0].evaluation.as_str(), whole.four()), ("été", [1, 0, 0, 0]));
         assert_eq!(whole.header.log_id, Sha256::digest(&bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect::<String>());
     }
 }

@@ -52,7 +52,7 @@ fn filters_of_one_doc_are_checks_of_one_attempt_however_far_apart() {
     assert_eq!(checks(&whole, 0), [("em,strict", Some(false)), ("em,loose", Some(true))]);
     assert_eq!(whole.outcomes()[..2], [("0", 1, Outcome::Fail), ("1", 1, Outcome::Pass)]);
     assert_eq!(whole.attempts[0].checks[0].answer.as_deref(), Some("by strict"));
-    let said: Vec<Value> = whole.lines(0)[..3].to_vec();
+    let said: Vec<Value> = whole.values(0)[..3].to_vec();
     assert_eq!(said[1..], [json!({"role": "assistant", "content": "four"}), json!({"role": "assistant", "content": "4"})]);
     assert_eq!(whole.attempts[0].output.as_deref(), Some("four"));
 }
@@ -154,7 +154,7 @@ fn samples_in_one_list_are_read_the_same() {
     let whole = folder(&results(), &lines).import();
     let pretty = serde_json::to_string_pretty(&lines).unwrap();
     let listed = raw_folder(&results(), pretty.clone()).import();
-    assert_eq!((listed.outcomes(), listed.lines(0)), (whole.outcomes(), whole.lines(0)));
+    assert_eq!((listed.outcomes(), listed.values(0)), (whole.outcomes(), whole.values(0)));
     let cut = raw_folder(&results(), &pretty.as_bytes()[..pretty.len() - 20]).import();
     assert_eq!((cut.attempts.len(), cut.complaints.len()), (2, 1));
     assert!(cut.complaints[0].contains("samples are missing: the file ends"), "{:?}", cut.complaints);
@@ -229,7 +229,7 @@ fn likelihoods_and_chats_are_told_apart() {
     ];
     let whole = folder(&results(), &lines).import();
     assert_eq!(
-        whole.lines(0)[..3],
+        whole.values(0)[..3],
         [
             json!({"role": "user", "content": "Q"}),
             json!({"role": "continuation", "content": " a", "response": ["-1.5", "False"]}),
@@ -238,9 +238,9 @@ fn likelihoods_and_chats_are_told_apart() {
     );
     assert_eq!(whole.attempts[0].output.as_deref(), Some(" a: -1.5\n b: -0.5"));
     assert_eq!((whole.attempts[0].checks[0].answer.as_deref(), whole.attempts[1].checks[0].answer.as_deref()), (None, Some("yo")));
-    assert_eq!(whole.lines(1)[0], json!({"role": "system", "content": "be brief"}));
+    assert_eq!(whole.values(1)[0], json!({"role": "system", "content": "be brief"}));
     assert_eq!((whole.attempts[1].transcript.messages, whole.attempts[1].target.as_deref()), (3, Some("")));
-    assert_eq!(whole.lines(2)[1], json!({"role": "likelihood", "response": "-7.25"}));
+    assert_eq!(whole.values(2)[1], json!({"role": "likelihood", "response": "-7.25"}));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn secrets_are_taken_out_everywhere() {
     results["upper_git_hash"] = json!(secret);
     let whole = folder(&results, &[told]).import_knowing(&Limits::default(), &Redactor::new([secret.to_owned()])).unwrap();
     assert_eq!(whole.attempts.len(), 1);
-    let all = format!("{:?}{:?}{:?}", whole.header, whole.attempts, whole.lines(0));
+    let all = format!("{:?}{:?}{:?}", whole.header, whole.attempts, whole.values(0));
     assert!(!all.contains(secret) && all.contains("[REDACTED]"), "{all}");
 }
 

@@ -33,7 +33,7 @@ fn nesting_is_bounded() {
     let text = line(json!(0), "strict", json!(1)).to_string().replace("{\"q\":\"2+2?\"}", &deep);
     let whole = raw_folder(&results(), text).import();
     assert_eq!((whole.attempts.len(), whole.complaints.len()), (1, 1));
-    assert!(whole.lines(0).iter().any(|line| line["left_out"].as_str().is_some_and(|why| why.contains("nested deeper"))));
+    assert!(whole.values(0).iter().any(|line| line["left_out"].as_str().is_some_and(|why| why.contains("nested deeper"))));
     let much = "[".repeat(200_000);
     assert_eq!(raw_folder(&results(), format!("{{\"doc_id\":{much}\n")).import().attempts.len(), 0);
     assert_eq!(raw_folder(&results(), much).import().attempts.len(), 0);
@@ -82,7 +82,7 @@ fn many_tasks_and_members_take_no_time_of_their_square() {
 fn survive(folder: &Folder) {
     let limits = Limits { entries_max: 1000, entry_bytes_max: 1_000_000, log_bytes_max: 10_000_000, ..Limits::default() };
     if let Ok(whole) = folder.import_knowing(&limits, &Redactor::patterns_only()) {
-        (0..whole.attempts.len()).for_each(|attempt| drop(whole.lines(attempt)));
+        (0..whole.attempts.len()).for_each(|attempt| drop(whole.values(attempt)));
     }
 }
 
