@@ -145,6 +145,13 @@ fn container(input: &mut dyn Input) -> Result<Container, Refused> {
     })
 }
 
+/// What of an attempt was left out, in sentences about `who`: `deep` lines of its transcript; checks (what they are called, and their cap).
+fn left_out(who: &str, deep: u32, full: Option<(&str, usize)>) -> impl Iterator<Item = String> {
+    let deep = (deep > 0).then(|| format!("{who}: {deep} lines of its transcript are nested too deep and were left out"));
+    let full = full.map(|(checks, max)| format!("{who}: of its {checks} no more than {max} are kept"));
+    deep.into_iter().chain(full)
+}
+
 fn unreadable(error: std::io::Error) -> Refused {
     Refused::Broken(format!("the file cannot be read: {}", error.kind()))
 }

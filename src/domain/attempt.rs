@@ -110,6 +110,39 @@ pub struct Attempt {
     pub context: Option<ContextUse>,
 }
 
+impl Attempt {
+    /// A try of which only its place is known.
+    #[must_use]
+    pub fn unscored(evaluation: String, arm: String, case: String, epoch: u32) -> Self {
+        Self {
+            evaluation,
+            arm,
+            case,
+            epoch,
+            uuid: None,
+            outcome: Outcome::Unscored,
+            score: None,
+            checks: Vec::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            duration_ms: None,
+            working_ms: None,
+            started_at: None,
+            error: None,
+            limit: None,
+            retries: 0,
+            input: None,
+            target: None,
+            output: None,
+            transcript: Packed::default(),
+            label: None,
+            answers: Vec::new(),
+            skill_reads: Vec::new(),
+            context: None,
+        }
+    }
+}
+
 /// `text` cut to `max` bytes at a character, saying how much was cut. What was cut so before stays: a second pass changes nothing.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {

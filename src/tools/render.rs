@@ -157,6 +157,12 @@ pub fn p_value(p: f64) -> String {
     if p < 0.0001 { "p<0.0001".to_owned() } else { format!("p={p}") }
 }
 
+/// What a row is of: the evaluation, then the case and the arm where it has them.
+#[must_use]
+pub fn named(id: &str, case: Option<&str>, arm: Option<&str>) -> String {
+    [Some(id), case, arm].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" / ")
+}
+
 /// A number with a sign and at most three decimals.
 #[must_use]
 pub fn signed(value: f64) -> String {

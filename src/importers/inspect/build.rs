@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::attempt::Attempt,
-    importers::{Item, Limits},
+    importers::{Item, Limits, left_out},
 };
 
 /// Attachments may fill a sample up to this many times the bytes that one entry may have.
@@ -39,12 +39,7 @@ pub(super) fn finish(mut attempt: Attempt, lines: Lines<'_, '_>, attachments: &A
     let who = who(&attempt);
     let full = attempt.checks.len() >= CHECKS_MAX;
     let mut items = vec![Item::Attempt(Box::new(attempt))];
-    if too_deep > 0 {
-        items.push(Item::Complaint(format!("{who}: {too_deep} lines of its transcript are nested too deep and were left out")));
-    }
-    if full {
-        items.push(Item::Complaint(format!("{who}: of its scores no more than {CHECKS_MAX} are kept")));
-    }
+    items.extend(left_out(&who, too_deep, full.then_some(("scores", CHECKS_MAX))).map(Item::Complaint));
     if attachments.refused() {
         items.push(Item::Complaint(format!("{who}: attachments that its events name again and again were left out of its transcript")));
     }

@@ -24,7 +24,6 @@ use crate::{
         raw::{Fields, List, count, fields, list, number, read, text},
     },
     telemetry::redaction::Redactor,
-    transcript::Packed,
 };
 
 /// What every sample of a log shares.
@@ -129,11 +128,8 @@ impl<'a> Sample<'a> {
         let error = self.error_message();
         let (checks, score) = judge(&self.scores, &context.decider, &shown);
         let (case, epoch) = self.row();
+        let case = context.redactor.redact(&case).into_owned();
         Attempt {
-            evaluation: context.evaluation.clone(),
-            arm: context.arm.clone(),
-            case: context.redactor.redact(&case).into_owned(),
-            epoch,
             uuid: text(self.uuid).map(|uuid| context.redactor.redact(&uuid).into_owned()),
             outcome: outcome(error.as_deref(), score),
             score,
@@ -149,11 +145,7 @@ impl<'a> Sample<'a> {
             input: spoken(self.input).map(whole),
             target: target(self.target).map(whole),
             output: self.said().map(whole),
-            transcript: Packed::default(),
-            label: None,
-            answers: Vec::new(),
-            skill_reads: Vec::new(),
-            context: None,
+            ..Attempt::unscored(context.evaluation.clone(), context.arm.clone(), case, epoch)
         }
     }
 

@@ -298,35 +298,21 @@ impl<'a> Merged<'a> {
             complaints.push(format!("of its failures {} were left out; no more than {CHECKS_MAX} are kept", self.checks_left_out));
         }
         let attempt = Attempt {
-            evaluation: place.evaluation,
-            arm: place.arm,
-            case: place.case,
-            epoch: place.epoch.max(1),
-            uuid: None,
             outcome: match self.worst {
                 Verdict::Pass => Outcome::Pass,
                 Verdict::Skipped => Outcome::Unscored,
                 Verdict::Failed => Outcome::Fail,
                 Verdict::Broken => Outcome::InfraError,
             },
-            score: None,
             checks: checks.into_iter().map(|(_, check)| check).collect(),
             usage: self.usage,
             cost_usd: self.cost_usd,
             duration_ms: self.duration_ms,
-            working_ms: None,
             started_at: self.started_at,
             error,
-            limit: None,
             retries: reruns,
-            input: None,
-            target: None,
-            output: None,
             transcript: self.packer.finish(),
-            label: None,
-            answers: Vec::new(),
-            skill_reads: Vec::new(),
-            context: None,
+            ..Attempt::unscored(place.evaluation, place.arm, place.case, place.epoch.max(1))
         };
         (attempt, complaints)
     }

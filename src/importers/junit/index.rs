@@ -190,22 +190,15 @@ impl<'a> Index<'a> {
         if root == "testsuite" {
             return self.suite(tag);
         }
-        let (mut name, mut timestamp, mut seconds) = (String::new(), String::new(), String::new());
-        tag.attributes(|key, value| match key {
-            "name" => name = value.into_owned(),
-            "timestamp" => timestamp = value.into_owned(),
-            "time" => seconds = value.into_owned(),
-            _ => {}
-        })
-        .map_err(Refused::Broken)?;
-        self.facts.ran(&timestamp, &seconds);
+        let name = self.head(tag)?;
         let pytest = name == "pytest tests";
         self.facts.root = (!name.trim().is_empty()).then(|| self.shown.name(name.trim(), NAME_BYTES_MAX));
         self.suites.push(Suite { pytest, ..Suite::default() });
         Ok(Kind::Suite)
     }
 
-    fn suite(&mut self, tag: &Tag<'_>) -> Result<Kind, Refused> {
+    /// The name of a suite or of all; when it ran is kept.
+    fn head(&mut self, tag: &Tag<'_>) -> Result<String, Refused> {
         let (mut name, mut timestamp, mut seconds) = (String::new(), String::new(), String::new());
         tag.attributes(|key, value| match key {
             "name" => name = value.into_owned(),
@@ -215,6 +208,11 @@ impl<'a> Index<'a> {
         })
         .map_err(Refused::Broken)?;
         self.facts.ran(&timestamp, &seconds);
+        Ok(name)
+    }
+
+    fn suite(&mut self, tag: &Tag<'_>) -> Result<Kind, Refused> {
+        let name = self.head(tag)?;
         if let Some(outer) = self.suites.last_mut() {
             outer.suites += 1;
         }

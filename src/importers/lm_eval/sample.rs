@@ -14,17 +14,18 @@ use super::{
 };
 use crate::{
     domain::{
-        attempt::{Attempt, Usage, shorten},
+        attempt::{Attempt, shorten},
         key::case_id,
         outcome::Outcome,
     },
     importers::{
         Limits,
         inspect::lines::{LEVELS_MAX, too_deep},
+        left_out,
         raw::{Fields, json, list, text},
     },
     telemetry::redaction::Redactor,
-    transcript::{Packed, Packer},
+    transcript::Packer,
 };
 
 /// What every doc of a log shares.
@@ -62,31 +63,12 @@ impl<'a> Doc<'a> {
     pub(super) fn begin(row: &Row<'_>, turn: u32, rules: &Rules, context: &Context<'a>) -> Self {
         let requests = row.requests();
         let input = requests.first().and_then(|request| request.context).map(plain);
+        let case = context.redactor.redact(&case_id(&row.id())).into_owned();
         let attempt = Attempt {
-            evaluation: rules.evaluation.clone(),
-            arm: context.arm.clone(),
-            case: context.redactor.redact(&case_id(&row.id())).into_owned(),
-            epoch: turn.saturating_add(1),
-            uuid: None,
-            outcome: Outcome::Unscored,
-            score: None,
-            checks: Vec::new(),
-            usage: Usage::default(),
-            cost_usd: None,
-            duration_ms: None,
-            working_ms: None,
-            started_at: None,
-            error: None,
-            limit: None,
-            retries: 0,
             input: input.map(|text| context.shown(&text)),
             target: row.get("target").map(|raw| context.shown(&plain(raw))),
             output: output(row, &requests).map(|text| context.shown(&text)),
-            transcript: Packed::default(),
-            label: None,
-            answers: Vec::new(),
-            skill_reads: Vec::new(),
-            context: None,
+            ..Attempt::unscored(rules.evaluation.clone(), context.arm.clone(), case, turn.saturating_add(1))
         };
         let mut doc = Self { attempt, lines: Packer::new(context.redactor), too_deep: 0, decides: None, full: false };
         doc.converse(&requests);
@@ -135,9 +117,7 @@ impl<'a> Doc<'a> {
         }
         attempt.transcript = lines.finish();
         let who = format!("doc {} of {}", attempt.case.escape_debug(), attempt.evaluation.escape_debug());
-        let mut complaints = Vec::new();
-        complaints.extend((deep > 0).then(|| format!("{who}: {deep} lines of its transcript are nested too deep and were left out")));
-        complaints.extend(full.then(|| format!("{who}: of its scores no more than {METRICS_MAX} are kept")));
+        let complaints = left_out(&who, deep, full.then_some(("scores", METRICS_MAX))).collect();
         (attempt, complaints)
     }
 

@@ -20,6 +20,7 @@ use crate::{
     importers::{
         Item, Limits,
         inspect::lines::compact,
+        left_out,
         raw::{Fields, count, fields, list, number, text},
     },
     telemetry::redaction::Redactor,
@@ -58,12 +59,7 @@ pub(super) fn items(json: &str, spot: &Spot<'_>, context: &Context<'_>) -> Resul
     let who = who(&attempt);
     let full = attempt.checks.len() >= CHECKS_MAX;
     let mut items = vec![Item::Attempt(Box::new(attempt))];
-    if too_deep > 0 {
-        items.push(Item::Complaint(format!("{who}: {too_deep} lines of its transcript are nested too deep and were left out")));
-    }
-    if full {
-        items.push(Item::Complaint(format!("{who}: of its assertions no more than {CHECKS_MAX} are kept")));
-    }
+    items.extend(left_out(&who, too_deep, full.then_some(("assertions", CHECKS_MAX))).map(Item::Complaint));
     Ok(items)
 }
 
@@ -79,10 +75,6 @@ fn attempt(row: &Fields<'_>, spot: &Spot<'_>, context: &Context<'_>) -> Attempt 
     let broke = outcome == Outcome::InfraError;
     let error = || text(row.get("error")).or_else(|| text(response.get("error")));
     Attempt {
-        evaluation: context.evaluation.clone(),
-        arm: spot.arm.to_owned(),
-        case: spot.case.to_owned(),
-        epoch: spot.epoch,
         uuid: text(row.get("id")).map(|id| context.redactor.redact(&id).into_owned()),
         outcome,
         // What broke before it was graded has 0 and means nothing by it.
@@ -91,19 +83,12 @@ fn attempt(row: &Fields<'_>, spot: &Spot<'_>, context: &Context<'_>) -> Attempt 
         usage: usage(row, &response),
         cost_usd: number(row.get("cost")).or_else(|| number(response.get("cost"))).filter(|cost| *cost > 0.0),
         duration_ms: count(row.get("latencyMs")).filter(|millis| *millis > 0),
-        working_ms: None,
-        started_at: None,
         error: broke.then(|| shown(&without_stack(&error().unwrap_or(Cow::Borrowed("an error without a message"))))),
-        limit: None,
         retries: spot.retries,
         input: input(row, context),
         target: target(row).map(|target| shown(&target)),
         output: response.get("output").and_then(said).map(|output| shown(&output)),
-        transcript: crate::transcript::Packed::default(),
-        label: None,
-        answers: Vec::new(),
-        skill_reads: Vec::new(),
-        context: None,
+        ..Attempt::unscored(context.evaluation.clone(), spot.arm.to_owned(), spot.case.to_owned(), spot.epoch)
     }
 }
 

@@ -205,12 +205,7 @@ fn span(runs: &[RunHead]) -> String {
 }
 
 fn shown(row: &Row) -> [Text; 5] {
-    let name = [Some(row.id.as_str()), row.case.as_deref(), row.arm.as_deref()]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" / ");
+    let name = render::named(&row.id, row.case.as_deref(), row.arm.as_deref());
     let flake = if row.within_flake_rate == Some(true) { " (as often before)" } else { "" };
     let last = row.last.as_ref().map_or("-".into(), |last| {
         let word = format!("{} {}{flake}", last.outcome.word(), last.rate.map(|rate| rate.to_string()).unwrap_or_default());

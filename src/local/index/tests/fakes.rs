@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     domain::{
-        attempt::{Attempt, Usage},
+        attempt::Attempt,
         cell::{Cell, CellKey, Grain},
         declared::Declared,
         extras::{Analysis, Extras},
@@ -22,7 +22,6 @@ use crate::{
     importers::{Input, Item, Limits, Opened, Refused, beside::Beside},
     store::*,
     telemetry::redaction::Redactor,
-    transcript::Packed,
 };
 
 pub fn open<'a>(
@@ -82,32 +81,7 @@ fn item(line: String) -> std::result::Result<Item, String> {
         "complain" => return Ok(Item::Complaint("sample 1 has no id".to_owned())),
         other => return Err(other.strip_prefix("ERROR ").unwrap_or(other).to_owned()),
     };
-    Ok(Item::Attempt(Box::new(Attempt {
-        evaluation: "e".to_owned(),
-        arm: "m".to_owned(),
-        case: String::new(),
-        epoch: 1,
-        uuid: None,
-        outcome,
-        score: None,
-        checks: Vec::new(),
-        usage: Usage::default(),
-        cost_usd: None,
-        duration_ms: None,
-        working_ms: None,
-        started_at: None,
-        error: None,
-        limit: None,
-        retries: 0,
-        input: None,
-        target: None,
-        output: None,
-        transcript: Packed::default(),
-        label: None,
-        answers: Vec::new(),
-        skill_reads: Vec::new(),
-        context: None,
-    })))
+    Ok(Item::Attempt(Box::new(Attempt { outcome, ..Attempt::unscored("e".to_owned(), "m".to_owned(), String::new(), 1) })))
 }
 
 #[derive(Default)]

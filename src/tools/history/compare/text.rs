@@ -62,12 +62,7 @@ fn title(output: &Output) -> String {
 fn table(output: &Output, style: &Style) -> String {
     let mut grid = Grid::new(style, &["status", "evaluation", "then", "now", "difference", "evidence"]);
     for row in output.rows.iter().take(render::ROWS_SHOWN) {
-        let name = [Some(row.id.as_str()), row.case.as_deref(), row.arm.as_deref()]
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" / ");
+        let name = render::named(&row.id, row.case.as_deref(), row.arm.as_deref());
         let difference = row.evidence.as_ref().and_then(|evidence| evidence.difference).map_or_else(|| "-".to_owned(), render::signed);
         grid.row([
             Text::coloured(row.status.word(), colour(row.status)),
