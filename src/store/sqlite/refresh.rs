@@ -84,10 +84,18 @@ pub(super) fn apply(connection: &Connection) -> Result<bool> {
 pub(super) struct Changed {
     /// The sums now.
     sums: Sums,
-    /// The arms in a part that came or went, each with the runs of those parts.
-    arms: BTreeMap<i64, BTreeSet<i64>>,
+    /// The arms in a part that came or went.
+    arms: BTreeMap<i64, Touched>,
     /// The arm and the factors of each variant in the sums.
     variants: BTreeMap<i64, Rc<Variant>>,
+}
+
+/// The runs whose part of an arm came or went.
+#[derive(Debug, Clone, Default)]
+struct Touched {
+    runs: BTreeSet<i64>,
+    /// Whether one of them counted before: what was worked out from older runs may hold it, wherever it stands now.
+    counted: bool,
 }
 
 /// An arm as some runs had it.
@@ -101,7 +109,7 @@ fn add_up(connection: &Connection, numbers: &mut Numbers, eval_no: i64, runs: im
     let sql = "SELECT data FROM sums_m WHERE eval_no = ?1";
     let held: Option<Vec<u8>> = connection.prepare_cached(sql)?.query_row([eval_no], |row| row.get(0)).optional()?;
     let mut sums = held.map_or_else(|| Ok(Sums::default()), |data| Sums::unpacked(&data))?;
-    let (mut changed, mut variants) = (BTreeMap::<i64, BTreeSet<i64>>::new(), BTreeMap::new());
+    let (mut changed, mut variants) = (BTreeMap::<i64, Touched>::new(), BTreeMap::new());
     for run_no in runs {
         let old = part_of(connection, eval_no, run_no)?;
         let new = part::read(connection, numbers, run_no, eval_no)?;
@@ -113,9 +121,11 @@ fn add_up(connection: &Connection, numbers: &mut Numbers, eval_no: i64, runs: im
         sums.add(&new);
         put_part(connection, eval_no, run_no, &new)?;
         // Even where the part is as it was: the run may stand at another time now.
-        for ([variant, ..], _) in old.of(Section::Cases).chain(new.of(Section::Cases)) {
-            if let Some(variant) = variants.get(&variant) {
-                changed.entry(variant.arm_no).or_default().insert(run_no);
+        for (part, counted) in [(&old, true), (&new, false)] {
+            for variant in part.of(Section::Cases).filter_map(|([variant, ..], _)| variants.get(&variant)) {
+                let touched = changed.entry(variant.arm_no).or_default();
+                touched.runs.insert(run_no);
+                touched.counted |= counted;
             }
         }
     }

@@ -4,11 +4,11 @@
 //! that newer runs only lengthen is lengthened, without being counted again.
 //! Does not: look at runs that do not count across runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 
-use super::{Cases, Changed, pairs, sums::Packed, sums::Section, together};
+use super::{Cases, Changed, Touched, pairs, sums::Packed, sums::Section, together};
 use crate::{stats, store::Result};
 
 /// The runs, from the newest, that drift is about.
@@ -16,9 +16,9 @@ const RUNS: usize = 10;
 
 /// Writes the tables.
 pub(super) fn write(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
-    for (arm_no, runs) in &changed.arms {
+    for (arm_no, touched) in &changed.arms {
         let arm = Arm { connection, eval_no, arm_no: *arm_no, changed };
-        arm.write(runs.clone())?;
+        arm.write(touched.clone())?;
     }
     Ok(())
 }
@@ -44,10 +44,11 @@ struct Streak {
 }
 
 impl Arm<'_> {
-    fn write(&self, mut unmet: BTreeSet<i64>) -> Result<()> {
+    fn write(&self, touched: Touched) -> Result<()> {
         let known = self.known()?;
         let mut open: BTreeMap<i64, Option<Streak>> = self.checks().map(|check_no| (check_no, None)).collect();
         let (mut ended, mut newest, none) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let mut unmet = touched.runs;
         let mut statement = self.connection.prepare_cached(PARTS)?;
         let mut rows = statement.query([self.eval_no, self.arm_no])?;
         while newest.len() < RUNS || !open.is_empty() {
@@ -59,8 +60,8 @@ impl Arm<'_> {
                 newest.extend(Some(self.cases(part)?).filter(|cases| !cases.is_empty()));
             }
             if !open.is_empty() {
-                // Once every changed run has been met, what was known of older ones still holds.
-                let held = if unmet.is_empty() && !changed { &known } else { &none };
+                // Once every changed run has been met, what was known of older ones still holds, unless it holds one that stood there.
+                let held = if unmet.is_empty() && !changed && !touched.counted { &known } else { &none };
                 self.lengthen(&mut open, &mut ended, run_no, part, held)?;
             }
         }

@@ -336,6 +336,19 @@ fn views_follow_changes_and_a_refresh_changes_nothing_twice() {
     }
 }
 
+/// A streak that newer runs lengthened held the run where it stood before, and counted it twice.
+#[test]
+fn a_run_that_moves_in_time_is_counted_once() {
+    let failed = |at: i64| log(&at.to_string(), at).with([tried("g", "base", "", Fail, 1)]);
+    let Held { store, _dir } = held(&[failed(1), failed(2)]);
+    let streak = |store: &Sqlite| ask(store, "SELECT streak, since_run FROM check_streaks").rows;
+    assert_eq!(streak(&store), [vec![json!(2), json!("R1")]]);
+    let mut moved = failed(1).file("1.json", "again");
+    moved.header.created_at = failed(3).header.created_at;
+    moved.put(&store).unwrap();
+    assert_eq!(streak(&store), [vec![json!(2), json!("R2")]]);
+}
+
 /// All that is worked out, as text.
 fn worked_out(connection: &Connection) -> String {
     let mut lines = Vec::new();
