@@ -1,9 +1,22 @@
 //! Who calls, and what they may see.
 //!
 //! Promises: a [`Caller`] is built only here; a [`Scope`] only from a Caller; a store handle only from a Scope. No Caller, no rows.
-//! Does not: yet know keys or JWT (they come with the tenants).
+//! Does not: decide what a tool asks for (its entry does), or look anything up on a disk: what it knows of organizations it is handed.
 
+pub mod api_key;
+pub mod authority;
+pub mod directory;
+mod scopes;
+pub mod tenants;
 pub mod token;
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+pub use self::scopes::KNOWN as KNOWN_SCOPES;
+use self::{
+    directory::{Key, Organization, Project},
+    scopes::Scopes,
+};
 
 /// What a caller may do in an organization; each role includes those before it (decision 44).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,75 +31,118 @@ pub enum Role {
     Owner,
 }
 
+impl Role {
+    /// Every role, the least first.
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Admin, Self::Owner];
+
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Member => "member",
+            Self::Admin => "admin",
+            Self::Owner => "owner",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.word() == text)
+            .ok_or_else(|| format!("\"{text}\" is no role; the roles are viewer, member, admin and owner"))
+    }
+}
+
 /// The authenticated (or local) origin of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    principal: String,
+    principal: Arc<str>,
+    /// Whom limits count it as; none for those who are known by nothing but where they come from.
+    identity: Option<Arc<str>>,
+    /// The slug of its organization; none where the server knows no organizations, and for strangers.
+    organization: Option<Arc<str>>,
+    /// Whether the identity is an API key's id.
+    keyed: bool,
     role: Role,
-    scopes: Scopes,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Scopes {
-    /// All that reads (decision 48).
-    AllReads,
-    /// These, sorted.
-    Named(Vec<String>),
-    /// None: there is no caller, only someone at the door.
-    Nobody,
+    scopes: Arc<Scopes>,
 }
 
 /// All that decides what a caller may see: two callers with equal ones get equal answers (the answer cache's key, decision 82).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Visibility {
     role: Role,
-    scopes: Scopes,
+    scopes: Arc<Scopes>,
 }
 
 impl Caller {
+    fn anonymous(role: Role, scopes: Scopes) -> Self {
+        Self { principal: "anonymous".into(), identity: None, organization: None, keyed: false, role, scopes: Arc::new(scopes) }
+    }
+
     /// The person at this machine: owner of the local project, all read scopes (decision 48).
     #[must_use]
     pub fn local() -> Self {
-        Self { principal: "local".to_owned(), role: Role::Owner, scopes: Scopes::AllReads }
+        Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::AllReads) }
     }
 
     /// Whoever reaches a server that asks for no token (`runlore mcp --http`, decision 48): owner, all read scopes.
     #[must_use]
     pub fn open() -> Self {
-        Self { principal: "anonymous".to_owned(), ..Self::local() }
+        Self::anonymous(Role::Owner, Scopes::AllReads)
     }
 
     /// Whoever reaches a public server: reads what is not text of cases and attempts (decision 35).
     #[must_use]
     pub fn public() -> Self {
-        Self::scoped("anonymous", Role::Viewer, &["eval:read", "runs:read", "resources:read", "project.evals.read"])
+        Self::anonymous(Role::Viewer, Scopes::named(["eval:read", "runs:read", "resources:read", "project.evals.read"]))
     }
 
     /// Whoever brings no credential to a server that asks for one: may ask what there is and how to speak to it, and nothing that is a
     /// project's (decision 5).
     #[must_use]
     pub fn nobody() -> Self {
-        Self { principal: "anonymous".to_owned(), role: Role::Viewer, scopes: Scopes::Nobody }
+        Self::anonymous(Role::Viewer, Scopes::Nobody)
     }
 
     /// Whether there is no caller: [`Caller::nobody`].
     #[must_use]
-    pub const fn is_nobody(&self) -> bool {
-        matches!(self.scopes, Scopes::Nobody)
+    pub fn is_nobody(&self) -> bool {
+        *self.scopes == Scopes::Nobody
     }
 
     /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
     pub(in crate::auth) fn bearer() -> Self {
-        Self { principal: "token".to_owned(), ..Self::local() }
+        Self { principal: "token".into(), identity: Some("token".into()), ..Self::open() }
+    }
+
+    /// Whoever holds an API key. Only [`directory::Directory`] says so.
+    pub(in crate::auth) fn of_key(key: &Key) -> Self {
+        Self {
+            principal: key.id.clone(),
+            identity: Some(key.id.clone()),
+            organization: Some(key.organization.clone()),
+            keyed: true,
+            role: key.role,
+            scopes: Arc::new(Scopes::named(key.scopes.iter().map(String::as_str))),
+        }
     }
 
     /// A caller with exactly these scopes.
     #[must_use]
     pub fn scoped(principal: &str, role: Role, scopes: &[&str]) -> Self {
-        let mut scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-        scopes.sort_unstable();
-        scopes.dedup();
-        Self { principal: principal.to_owned(), role, scopes: Scopes::Named(scopes) }
+        let identity = Some(principal.into()).filter(|_| principal != "anonymous");
+        Self { principal: principal.into(), identity, ..Self::anonymous(role, Scopes::named(scopes.iter().copied())) }
     }
 
     /// The name that logs and audit lines carry: a key or subject id, `anonymous` or `local`; never an address.
@@ -101,20 +157,34 @@ impl Caller {
         self.role
     }
 
-    /// Whether the caller holds the scope `name`, such as `eval:read`.
-    #[must_use]
-    pub fn holds(&self, name: &str) -> bool {
-        match &self.scopes {
-            Scopes::AllReads => name.ends_with(":read") || name == "project.evals.read",
-            Scopes::Named(names) => names.iter().any(|held| held == name),
-            Scopes::Nobody => false,
-        }
+    /// The id of its API key, where that is how it is known.
+    pub(in crate::auth) fn key(&self) -> Option<&Arc<str>> {
+        self.identity.as_ref().filter(|_| self.keyed)
     }
 
-    /// The key or subject id; none for those who are known by nothing but where they come from.
+    /// The slug of its organization, where it has one.
+    #[must_use]
+    pub fn organization(&self) -> Option<&Arc<str>> {
+        self.organization.as_ref()
+    }
+
+    /// Whether the caller holds the scope `name`, such as `eval:read`, and its role allows it (decision 44).
+    #[must_use]
+    pub fn holds(&self, name: &str) -> bool {
+        self.scopes.hold(self.role, name)
+    }
+
+    /// The scopes that it holds, by name: what `whoami` says.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<&'static str> {
+        KNOWN_SCOPES.into_iter().filter(|name| self.holds(name)).collect()
+    }
+
+    /// Whom limits count it as: one name for each caller of all organizations; none for those who are known by nothing but where they come
+    /// from.
     #[must_use]
     pub fn identified(&self) -> Option<&str> {
-        Some(self.principal.as_str()).filter(|name| !matches!(*name, "anonymous" | "local"))
+        self.identity.as_deref()
     }
 
     /// What decides what the caller may see. Text visibility follows from the scopes.
@@ -126,14 +196,25 @@ impl Caller {
     /// What of the local project this caller may see.
     #[must_use]
     pub fn local_scope(&self) -> Scope {
-        Scope { text: self.holds("traces:read") }
+        Scope { text: self.holds("traces:read"), project: None }
+    }
+
+    /// What of `project`, which is one of `organization`'s, this caller may see; none where it may see nothing of it.
+    #[must_use]
+    pub fn scope(&self, organization: &Organization, project: &Project) -> Option<Scope> {
+        let member = self.organization.as_ref() == Some(&organization.slug);
+        let stranger = self.organization.is_none() && self.identity.is_none() && !self.is_nobody();
+        let seen = member || (stranger && project.public);
+        seen.then(|| Scope { text: self.holds("traces:read"), project: Some((organization.number, project.number)) })
     }
 }
 
 /// What a store handle is opened with. Only a [`Caller`] gives one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
     text: bool,
+    /// The numbers of the organization and the project; none for the local project.
+    project: Option<(i64, i64)>,
 }
 
 impl Scope {
@@ -144,6 +225,12 @@ impl Scope {
     #[must_use]
     pub const fn text(&self) -> bool {
         self.text
+    }
+
+    /// The numbers of the organization and the project, where it is one of a server's.
+    #[must_use]
+    pub const fn project(&self) -> Option<(i64, i64)> {
+        self.project
     }
 }
 

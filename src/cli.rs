@@ -4,13 +4,17 @@
 //! codes (decision 88): 0 done; 1 refused, not found, complaints or not equal (`verify`); 2 usage or config; 3 regressions with `compare --exit-code`.
 //! Does not: hold logic of its own.
 
+pub mod control;
 pub mod demo;
 pub mod export;
 pub mod health;
 pub mod import;
+pub mod key;
 pub mod mcp;
+pub mod org;
 pub mod output;
 pub mod progress;
+pub mod project;
 pub mod query_worker;
 pub mod record;
 pub mod serve;
@@ -115,7 +119,10 @@ pub fn command() -> Command {
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
         .subcommand(health::command())
+        .subcommand(key::command())
         .subcommand(mcp::command())
+        .subcommand(org::command())
+        .subcommand(project::command())
         .subcommand(query_worker::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
@@ -145,6 +152,9 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             serve::run(&args, &place)
         }
         "health" => health::run(inner, output),
+        "key" => key::run(inner, &place, output),
+        "org" => org::run(inner, &place, output),
+        "project" => project::run(inner, &place, output),
         "mcp" => {
             let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             mcp::run(&args, &place)
@@ -169,7 +179,10 @@ mod tests {
         ("export", "writes files"),
         ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
+        ("key", "writes: who may call is an operator's decision"),
         ("mcp", "is the server itself"),
+        ("org", "writes: who is served is an operator's decision"),
+        ("project", "writes: what is served is an operator's decision"),
         (crate::commands::queries::VERB, "is a part of the server"),
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),

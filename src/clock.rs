@@ -33,6 +33,16 @@ pub fn request_id() -> String {
     format!("{:016x}", SEED.get_or_init(RandomState::new).hash_one(number))
 }
 
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// A sentence, where the system gives none.
+pub fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,6 +32,7 @@ pub mod origin;
 pub mod panics;
 #[cfg(test)]
 pub(crate) mod probe;
+pub mod project;
 pub mod rate;
 pub mod redact;
 pub mod refusal;
@@ -40,6 +41,7 @@ pub mod route;
 pub mod run;
 pub mod slots;
 pub mod step;
+pub mod tenant_rate;
 #[cfg(test)]
 mod tests;
 pub mod tool_rate;
@@ -56,10 +58,10 @@ pub use self::call::{Call, CallerKey, Refusal};
 use self::{
     limiter::Limiter,
     next::{around, shared},
+    project::{Place, Projects},
 };
 use crate::{
     auth::{Caller, Role},
-    store::Store,
     telemetry::{
         hook::Hooks,
         metrics::{self, Metrics},
@@ -128,12 +130,8 @@ impl Default for Bounds {
 /// What the gate needs to know.
 #[derive(Clone)]
 pub struct Settings {
-    /// The project's id, for the key of the cache.
-    pub project: Arc<str>,
-    /// The project.
-    pub store: Arc<dyn Store>,
-    /// Brings the index up to date with the files, waiting for a bounded time, and says what an answer should say of it.
-    pub refresh: Refresh,
+    /// The projects that calls are about.
+    pub projects: Arc<dyn Projects>,
     /// What replaces secrets on the way out.
     pub redactor: Arc<Redactor>,
     /// Bounds on answers.
@@ -154,6 +152,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Gate {
     call: BoxCloneSyncService<Call, Served, Refusal>,
+    projects: Arc<dyn Projects>,
     watched: Watched,
 }
 
@@ -174,9 +173,10 @@ impl Gate {
         let watched = Watched {
             audit: Arc::new(audit::Audit::new(&settings)),
             rate: Arc::new(Limiter::bounded(bounds.rate, bounds.limiter_keys_max)),
-            cache: Arc::new(cache::Cache::new(&bounds, settings.project.clone())),
+            cache: Arc::new(cache::Cache::new(&bounds)),
             slots: Arc::new(slots::Slots::new(&bounds)),
         };
+        let projects = settings.projects.clone();
         let call = ServiceBuilder::new()
             // Around all that follows, so that a refused or cached call leaves its line too.
             .layer(shared(watched.audit.clone()))
@@ -184,6 +184,8 @@ impl Gate {
             .layer(around(tool_rate::ToolRate::new(watched.rate.clone(), bounds.rate)))
             // Before anything is spent on a caller who may not, and before the cache, which must not answer one.
             .layer(around(authorize::Authorize))
+            // Before the arguments, of which it takes its own, and after all that is not about a project.
+            .layer(around(project::ProjectStep::new(projects.clone())))
             // Before anything is waited for: a wrong argument needs no file, no slot and no share of the total.
             .layer(around(arguments::Arguments::new(settings.redactor.clone())))
             // Before the cache, whose key is the generation after this look at the files.
@@ -200,7 +202,7 @@ impl Gate {
             .layer(around(redact::Redact::new(settings.redactor.clone())))
             // On the blocking pool: the answer, its text.
             .service(run::Run::new(settings));
-        Self { call: BoxCloneSyncService::new(call), watched }
+        Self { call: BoxCloneSyncService::new(call), projects, watched }
     }
 
     /// Sends one call down the list. One that names no tool goes down too, with [`crate::tools::UNKNOWN`], and is refused with
@@ -210,6 +212,12 @@ impl Gate {
     /// [`Refusal`], whose text is for the caller.
     pub async fn call(&self, call: Call) -> Result<Arc<Answer>, Refusal> {
         self.call.clone().oneshot(call).await.map(|served| served.answer)
+    }
+
+    /// Whether `entry` takes the argument `project` from `caller`, who came to `place`.
+    #[must_use]
+    pub fn asks_project(&self, entry: &Entry, caller: &Caller, place: Option<&Place>) -> bool {
+        project::asked_of(&*self.projects, entry, caller, place)
     }
 
     /// Has `metrics` read the list's own numbers when it is asked for them.
@@ -239,7 +247,7 @@ impl Gate {
 #[must_use]
 pub fn lacks(caller: &Caller, entry: &Entry) -> Option<String> {
     if caller.role() < entry.role {
-        return Some(format!("role {}", role_word(entry.role)));
+        return Some(format!("role {}", entry.role));
     }
     let missing: Vec<String> =
         entry.scopes.iter().filter(|group| !group.iter().any(|scope| caller.holds(scope))).map(|group| group.join(" or ")).collect();
@@ -251,13 +259,4 @@ pub fn lacks(caller: &Caller, entry: &Entry) -> Option<String> {
 #[must_use]
 pub fn listed(caller: &Caller, entry: &Entry) -> bool {
     if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { lacks(caller, entry).is_none() }
-}
-
-const fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::Viewer => "viewer",
-        Role::Member => "member",
-        Role::Admin => "admin",
-        Role::Owner => "owner",
-    }
 }

@@ -22,17 +22,17 @@ const STORE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The state that both listeners share.
 pub struct Health {
-    store: Arc<dyn Store>,
+    answers: Arc<dyn Fn() -> bool + Send + Sync>,
     draining: AtomicBool,
     /// Held while the store is asked, by the thread that asks.
     asking: Arc<Mutex<()>>,
 }
 
 impl Health {
-    /// A service over `store`.
+    /// A service over what `answers`, or does not: asked on the blocking pool, so it may wait.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, draining: false.into(), asking: Arc::default() }
+    pub fn new(answers: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
+        Self { answers, draining: false.into(), asking: Arc::default() }
     }
 
     /// From now on not ready, since it ends.
@@ -48,10 +48,10 @@ impl Health {
     async fn ask(&self) -> bool {
         // Waits in line: behind one that hangs, everyone's second runs out here, where no thread is held.
         let asking = self.asking.clone().lock_owned().await;
-        let store = self.store.clone();
+        let answers = self.answers.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let _asking = asking;
-            answers(&*store).is_ok()
+            answers()
         });
         asked.await.unwrap_or(false)
     }
@@ -59,7 +59,10 @@ impl Health {
 
 /// Asks what every answer begins with: the generation, the newest run, and what it holds. The first alone stands on a page of its own, which a
 /// damaged file may still have.
-fn answers(store: &dyn Store) -> store::Result<()> {
+///
+/// # Errors
+/// As every read.
+pub fn answers(store: &dyn Store) -> store::Result<()> {
     store.generation()?;
     let newest = store.select(&Selector::Latest(0), 1)?;
     newest.first().map_or(Ok(()), |run| store.evaluations(&run.run_id).map(drop))
@@ -70,9 +73,13 @@ mod tests {
     use super::*;
     use crate::store::model::Model;
 
+    fn over(model: Model) -> Health {
+        Health::new(Arc::new(move || answers(&model).is_ok()))
+    }
+
     #[tokio::test]
     async fn it_is_ready_until_it_drains() {
-        let health = Health::new(Arc::new(Model::default()));
+        let health = over(Model::default());
         assert!(health.ready().await);
         health.drain();
         assert!(!health.ready().await);
@@ -80,7 +87,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_hangs_is_not_ready_after_a_second_and_holds_one_thread() {
-        let health = Health::new(Arc::new(Model::default()));
+        let health = over(Model::default());
         // As a thread that hangs in the store holds it.
         let hanging = health.asking.clone().lock_owned().await;
         let began = tokio::time::Instant::now();

@@ -7,6 +7,7 @@
 pub mod accept;
 pub mod flags;
 pub mod settings;
+pub mod tenants;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,14 +18,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{accept::Counters, settings::Settings};
+use self::{accept::Counters, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
-    auth::Caller,
+    auth::authority::{Authority, Credentials},
     cli::{
         CliError,
         session::{self, Session},
     },
+    config::Config,
     gate::{
         Bounds, Gate,
         client::ClientRules,
@@ -33,7 +35,7 @@ use crate::{
         listed,
         measure::MeasureLayer,
     },
-    health::Health,
+    health::{self, Health},
     mcp::{
         CALLS,
         core::Core,
@@ -55,24 +57,50 @@ const LAME_DUCK: Duration = Duration::from_secs(1);
 /// # Errors
 /// [`CliError`] when the address is taken or cannot be listened on, or something of the service cannot be made.
 pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
-    session::serve(serve(session, settings))??;
+    let credentials = settings.token.clone().map_or(Credentials::None, Credentials::Token);
+    let store = session.shared_store();
+    let answers = Arc::new(move || health::answers(&*store).is_ok());
+    let served = Served { gate: session.settings(Style::PLAIN, true), credentials, answers, read_only: session.read_only() };
+    session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
     Ok(0)
 }
 
-async fn serve(session: &Session, settings: Settings) -> Result<(), CliError> {
+/// Serves the organizations of `house` until a signal comes.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
+    let gate = session::settings_for(config, house.projects());
+    let served = Served { gate, credentials: Credentials::Tenants(house.tenants()), answers: house.answers(), read_only: false };
+    session::serve(serve(served, settings, || (), house.keep()))??;
+    Ok(0)
+}
+
+/// What is served: a project, or the projects of organizations.
+struct Served {
+    gate: crate::gate::Settings,
+    credentials: Credentials,
+    /// Whether what is behind it answers.
+    answers: Arc<dyn Fn() -> bool + Send + Sync>,
+    read_only: bool,
+}
+
+/// `begin` once it listens; `meanwhile` as long as it does.
+async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhile: impl Future<Output = ()>) -> Result<(), CliError> {
     let listener = listen(&settings).await?;
     let own = listener.local_addr().map_err(|error| CliError::Refused(error.to_string()))?;
-    let service = Service::new(session, &settings)?;
+    let service = Service::new(served, &settings)?;
     let admin = service.admin(&settings).await?;
     let mut signals = Signals::new()?;
     announce(&settings, own);
-    session.begin_index();
+    begin();
     let shutdown = CancellationToken::new();
     let public =
         accept::serve(listener, service.door(&settings, own), loop_settings(&settings), service.counters.clone(), shutdown.clone());
-    tokio::pin!(public);
+    tokio::pin!(public, meanwhile);
     tokio::select! {
         () = &mut public => return Ok(()),
+        () = &mut meanwhile => return Ok(()),
         () = signals.next() => service.health.drain(),
     }
     let drain = async {
@@ -104,10 +132,11 @@ async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
 /// Says where it listens and who may ask, as a line of the log.
 fn announce(settings: &Settings, own: SocketAddr) {
     let urls: Vec<String> = settings.endpoints.iter().map(|path| format!("http://{own}{path}")).collect();
-    let auth = match (settings.public, &settings.token) {
-        (true, _) => "public",
-        (false, Some(_)) => "token",
-        (false, None) => "none",
+    let auth = match (settings.public, &settings.token, settings.tenants) {
+        (_, _, true) => "tenants",
+        (true, ..) => "public",
+        (false, Some(_), _) => "token",
+        (false, None, _) => "none",
     };
     crate::telemetry::line(&serde_json::json!({"event": "listening", "urls": urls, "auth": auth, "admin": settings.admin}));
 }
@@ -139,18 +168,16 @@ struct Service {
     metrics: Arc<Metrics>,
     counters: Arc<Counters>,
     hooks: Hooks,
-    anonymous: Caller,
+    authority: Authority,
     tools: usize,
     read_only: bool,
 }
 
 impl Service {
-    fn new(session: &Session, settings: &Settings) -> Result<Self, CliError> {
+    fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
         let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
-        let asked = session.settings(Style::PLAIN, true);
-        let store = asked.store.clone();
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned());
         let gate = Gate::new(crate::gate::Settings {
@@ -158,17 +185,19 @@ impl Service {
             hooks: hooks.clone(),
             call_timeout: settings.timeout,
             redactor: Arc::new(Redactor::from_environment(secrets)),
-            ..asked
+            ..served.gate
         });
         gate.watch(&metrics).map_err(fault)?;
         let counters = Arc::new(Counters::default());
         watch_connections(&metrics, &counters).map_err(fault)?;
-        let anonymous = settings.anonymous();
         let stranger = settings.stranger();
-        let tools = ENTRIES.iter().filter(|entry| listed(&stranger, entry)).count();
-        let health = Arc::new(Health::new(store));
+        // What health says of tools: how many a stranger is shown (decision 79).
+        let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
+        let tools = ENTRIES.iter().filter(|entry| listed(&shown, entry)).count();
+        let health = Arc::new(Health::new(served.answers));
         hooks.start();
-        Ok(Self { gate, health, metrics, counters, hooks, anonymous, tools, read_only: session.read_only() })
+        let authority = Authority { credentials: served.credentials, stranger };
+        Ok(Self { gate, health, metrics, counters, hooks, authority, tools, read_only: served.read_only })
     }
 
     /// The way of a request, from a connection to the registry.
@@ -189,15 +218,17 @@ impl Service {
     + use<> {
         let framings: Vec<Framing> = settings.endpoints.iter().map(|path| settings.framing(path)).collect();
         let endpoint = Endpoint::new(
-            if settings.public { Core::public(self.gate.clone()) } else { Core::new(self.gate.clone()) }.offering(settings.toolsets),
+            if settings.public && !settings.tenants { Core::public(self.gate.clone()) } else { Core::new(self.gate.clone()) }
+                .offering(settings.toolsets),
             framings.into(),
         );
         let door = Door::new(self.door_settings(settings, own));
-        let (places, limiter) = (door.inflight.places(), door.rate.limiter());
+        let (places, limiter, tenants) = (door.inflight.places(), door.rate.limiter(), door.tenant_rate.limiter());
         let watched = self
             .metrics
             .watch(&metrics::REQUESTS_IN_FLIGHT, &[], move || places.held() as u64)
-            .and_then(|()| self.metrics.watch(&metrics::LIMITER_ENTRIES, &["request_rate"], move || limiter.keys() as u64));
+            .and_then(|()| self.metrics.watch(&metrics::LIMITER_ENTRIES, &["request_rate"], move || limiter.keys() as u64))
+            .and_then(|()| self.metrics.watch(&metrics::LIMITER_ENTRIES, &["tenant_rate"], move || tenants.keys() as u64));
         if let Err(error) = watched {
             tracing::error!(%error, "the door's own numbers are not in the metrics");
         }
@@ -227,9 +258,9 @@ impl Service {
             call_timeout: settings.timeout,
             requests_per_minute: settings.rates.request,
             limiter_keys_max: http.limiter_keys_max,
-            token: settings.token.clone(),
-            discovery: settings.discovery,
-            anonymous: self.anonymous.clone(),
+            authority: self.authority.clone(),
+            placed: settings.tenants,
+            tenant_requests_per_minute: if settings.tenants { settings.tenant_rate } else { 0 },
             measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),
             body_bytes_max: http.body_bytes_max,
             body_within: Duration::from_secs(http.body_deadline_s),

@@ -4,10 +4,12 @@
 //! sees one project and no other. Both adapters pass the one suite in `contract`.
 //! Does not: know SQL, paths of other projects, or MCP. Calls block: run them on the blocking pool.
 
+mod absent;
 mod cancel;
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
+pub mod control;
 mod error;
 mod extras;
 #[cfg(test)]
@@ -18,6 +20,7 @@ pub mod sqlite;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
+    absent::Absent,
     cancel::Cancel,
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     error::Error,

@@ -15,6 +15,7 @@ pub mod toolsets;
 #[cfg(feature = "fixtures")]
 pub mod trivial;
 pub mod uri;
+pub mod workspace;
 
 use std::sync::{Arc, LazyLock};
 
@@ -65,6 +66,7 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<query::views::CheckDiscrimination>(),
     Entry::of::<query::views::CheckRates>(),
     Entry::of::<query::views::CheckStreaks>(),
+    Entry::of::<workspace::whoami::Whoami>(),
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
 ];
@@ -102,8 +104,12 @@ impl Default for Limits {
 /// What a call may use.
 #[derive(Clone)]
 pub struct Ctx {
-    /// The project.
+    /// The project; [`crate::store::Absent`] for a tool that is about none.
     pub store: Arc<dyn Store>,
+    /// What tells the project from every other of this server: a cursor of one is none of another.
+    pub project: Arc<str>,
+    /// For a tool that is about no project: the names of those that the caller may see.
+    pub projects: Arc<[String]>,
     /// Who asks.
     pub caller: Caller,
     /// When.
@@ -114,6 +120,15 @@ pub struct Ctx {
     pub style: Style,
     /// What the answer should say besides: that the index is not whole.
     pub note: Option<String>,
+}
+
+impl Ctx {
+    /// A call about `store` alone: no project's name, the usual limits, plain text, no note.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, caller: Caller, now: Timestamp) -> Self {
+        let (limits, style) = (Limits::default(), Style::PLAIN);
+        Self { store, project: "".into(), projects: [].into(), caller, now, limits, style, note: None }
+    }
 }
 
 /// A result: the JSON that a program reads and the text that a person reads.
@@ -145,6 +160,8 @@ pub trait Tool {
     const SCOPES: &'static [&'static [&'static str]] = &[&["eval:read"]];
     /// The least role.
     const ROLE: Role = Role::Viewer;
+    /// Whether it is about one project.
+    const OF_PROJECT: bool = true;
     /// Whether it stands in the list of those who brought no credential (decision 46): what is still being tried does not.
     const RELEASED: bool = false;
     /// Arguments that ask for texts of attempts: for whom may not read those, they are not there (decision 35).
@@ -209,6 +226,8 @@ pub struct Entry {
     pub scopes: &'static [&'static [&'static str]],
     /// [`Tool::ROLE`].
     pub role: Role,
+    /// [`Tool::OF_PROJECT`].
+    pub of_project: bool,
     /// [`Tool::TEXT_ARGUMENTS`].
     pub text_arguments: &'static [&'static str],
     /// [`Tool::RELEASED`].
@@ -242,6 +261,7 @@ impl Entry {
             toolsets: T::TOOLSETS,
             scopes: T::SCOPES,
             role: T::ROLE,
+            of_project: T::OF_PROJECT,
             released: T::RELEASED,
             text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
@@ -266,6 +286,7 @@ pub static UNKNOWN: Entry = Entry {
     toolsets: &[],
     scopes: &[],
     role: Role::Viewer,
+    of_project: true,
     text_arguments: &[],
     released: false,
     weight: Weight::Light,

@@ -17,7 +17,10 @@ use crate::{
     clock,
     commands::queries::Workers,
     config::Config,
-    gate::{self, Settings},
+    gate::{
+        self, Settings,
+        project::{Only, Project, Projects},
+    },
     local::{
         declared,
         freshness::{Begin, Freshness, Ticket},
@@ -132,6 +135,12 @@ impl Session {
         &self.shared.config
     }
 
+    /// The store, to be kept.
+    #[must_use]
+    pub fn shared_store(&self) -> Arc<dyn Store> {
+        self.shared.store.clone()
+    }
+
     /// The store.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
@@ -141,14 +150,8 @@ impl Session {
     /// What a person's own verbs look things up with.
     #[must_use]
     pub fn ctx(&self) -> Ctx {
-        Ctx {
-            store: self.shared.store.clone(),
-            caller: Caller::local(),
-            now: clock::now(),
-            limits: self.shared.config.tool_limits(),
-            style: Style::PLAIN,
-            note: None,
-        }
+        let limits = self.shared.config.tool_limits();
+        Ctx { limits, ..Ctx::new(self.shared.store.clone(), Caller::local(), clock::now()) }
     }
 
     /// Calls `with` with an indexer of this project.
@@ -160,21 +163,13 @@ impl Session {
     #[must_use]
     pub fn settings(&self, style: Style, audit: bool) -> Settings {
         let shared = self.shared.clone();
-        Settings {
-            project: "local".into(),
-            store: shared.store.clone(),
-            redactor: shared.redactor.clone(),
-            limits: shared.config.tool_limits(),
-            call_timeout: Duration::from_secs(shared.config.limits.call_timeout_s),
-            refresh: Arc::new(move || {
-                let shared = shared.clone();
-                Box::pin(async move { shared.refresh().await })
-            }),
-            bounds: gate::Bounds::default(),
-            hooks: Hooks::default(),
-            style,
-            audit,
-        }
+        let (store, config, redactor) = (shared.store.clone(), shared.config.clone(), shared.redactor.clone());
+        let refresh: gate::Refresh = Arc::new(move || {
+            let shared = shared.clone();
+            Box::pin(async move { shared.refresh().await })
+        });
+        let only = Only(Project { id: "local".into(), store, refresh });
+        Settings { redactor, style, audit, ..settings_for(&config, Arc::new(only)) }
     }
 
     /// Begins to look at the files without waiting for the end, so that the first call finds most of it done.
@@ -266,7 +261,24 @@ impl Shared {
     }
 }
 
-fn options(config: &Config) -> Options {
+/// What a gate over `projects` needs to know: logged calls, plain text.
+#[must_use]
+pub fn settings_for(config: &Config, projects: Arc<dyn Projects>) -> Settings {
+    Settings {
+        projects,
+        redactor: Arc::new(Redactor::from_environment(Vec::new())),
+        limits: config.tool_limits(),
+        call_timeout: Duration::from_secs(config.limits.call_timeout_s),
+        bounds: gate::Bounds::default(),
+        hooks: Hooks::default(),
+        style: Style::PLAIN,
+        audit: true,
+    }
+}
+
+/// How the configuration says that files are opened.
+#[must_use]
+pub fn options(config: &Config) -> Options {
     let store = &config.store;
     Options {
         busy_timeout_ms: store.busy_timeout_ms,
@@ -277,7 +289,8 @@ fn options(config: &Config) -> Options {
 }
 
 /// The processes that answer questions in SQL are this program too.
-fn workers(config: &Config) -> Workers {
+#[must_use]
+pub fn workers(config: &Config) -> Workers {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("runlore"));
     Workers::new(program, config.query.workers_max, Duration::from_millis(config.query.wait_ms))
 }
@@ -294,6 +307,13 @@ fn refused(error: store::Error) -> CliError {
 /// # Errors
 /// [`CliError::Usage`] without a project or with a wrong configuration.
 pub fn config(place: &Place) -> Result<Config, CliError> {
+    // A configuration that names the directory of many organizations needs no project.
+    if let Some(path) = &place.config {
+        let config = Config::load(Some(path), None).map_err(|error| CliError::Usage(error.to_string()))?;
+        if !config.tenants.data_dir.is_empty() {
+            return Ok(config);
+        }
+    }
     let located = root::locate(place.project.as_deref(), &directory()?).map_err(|error| CliError::Usage(error.to_string()))?;
     Config::load(place.config.as_deref(), Some(&located.root)).map_err(|error| CliError::Usage(error.to_string()))
 }

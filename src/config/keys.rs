@@ -349,6 +349,31 @@ sections! {
             "clients look before they log in, and nothing of this is a project's; where even that is too much, false";
     }
 
+    /// One server for many organizations: `runlore serve` is one where `data_dir` is set. `runlore org`, `project` and `key` say who they are.
+    tenants: Tenants {
+        /// Where the control file and the projects' files are; empty for a server of one project.
+        data_dir: String = (text ""),
+            "a server of one project needs none";
+        /// Projects that are open at once; one that nobody has asked for longest is closed for another.
+        open_max: usize = (256, 1, 65_536, "projects"),
+            "an open one holds a few connections of `store.cache_kib` at most; opening takes a millisecond or two";
+        /// Page cache of each connection to a project.
+        cache_kib: u64 = (2048, 256, 4_194_304, "KiB"),
+            "many projects are open at once; the system's file cache holds the rest";
+        /// How long a project stays open that nobody asks for.
+        idle_s: u64 = (60, 1, 86_400, "seconds"),
+            "an agent's session asks again within it";
+        /// How often it is looked whether an organization, project or key was made, changed or revoked.
+        look_ms: u64 = (500, 10, 60_000, "milliseconds"),
+            "a revoked key is refused within it; a look takes microseconds";
+        /// How long a look or an opening may take before it is given up.
+        wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
+            "a disk that hangs must not hold up every caller";
+        /// Requests a minute of one organization; 0 for no limit.
+        rate_per_min: u32 = (1200, 0, 10_000_000, "requests a minute"),
+            "ten agents at work; one organization does not take the places of the others";
+    }
+
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
     admin: Admin {
         /// Where it listens.

@@ -16,31 +16,37 @@ use super::{
     step::{Check, Checked},
     visit::{Route, Visit},
 };
-use crate::auth::{Caller, token::StaticToken};
+use crate::auth::{Caller, authority::Authority};
 
 /// Adds the step.
 #[derive(Debug, Clone)]
 pub struct AuthenticateLayer {
-    token: Option<StaticToken>,
-    discovery: bool,
-    anonymous: Caller,
+    authority: Authority,
 }
 
 impl AuthenticateLayer {
-    /// The step; without a token everyone is `anonymous`, with one who sends none is nobody where `discovery` is on.
+    /// The step, by this authority.
     #[must_use]
-    pub const fn new(token: Option<StaticToken>, discovery: bool, anonymous: Caller) -> Self {
-        Self { token, discovery, anonymous }
+    pub const fn new(authority: Authority) -> Self {
+        Self { authority }
     }
 
     fn caller(&self, headers: &HeaderMap) -> Result<Caller, Barred> {
-        let Some(token) = &self.token else { return Ok(self.anonymous.clone()) };
         let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-        let Some(line) = lines.next() else {
-            return if self.discovery { Ok(Caller::nobody()) } else { Err(Barred::Unauthenticated { sent: false }) };
-        };
+        let line = lines.next().filter(|_| self.authority.asks());
+        let Some(line) = line else { return self.authority.stranger.clone().ok_or(Barred::Unauthenticated { sent: false }) };
         let one = lines.next().is_none();
-        bearer(line.as_bytes()).filter(|_| one).and_then(|sent| token.caller(sent)).ok_or(Barred::Unauthenticated { sent: true })
+        bearer(line.as_bytes()).filter(|_| one).and_then(|sent| self.authority.caller(sent)).ok_or(Barred::Unauthenticated { sent: true })
+    }
+
+    /// The caller, who may see what the path names. Nobody is not told what there is.
+    fn placed<B>(&self, request: &Request<B>) -> Result<Caller, Barred> {
+        let caller = self.caller(request.headers())?;
+        let place = Visit::of(request).and_then(|visit| visit.place.as_ref()).filter(|_| !caller.is_nobody());
+        match place {
+            Some(place) if !self.authority.sees(&caller, &place.organization, &place.project) => Err(Barred::NotFound),
+            _ => Ok(caller),
+        }
     }
 }
 
@@ -53,7 +59,7 @@ fn bearer(line: &[u8]) -> Option<&[u8]> {
 impl Check for AuthenticateLayer {
     fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
         let caller = match Visit::of(request).ok_or(Barred::Internal)?.route {
-            Some(Route::Mcp(_)) => Some(self.caller(request.headers())?),
+            Some(Route::Mcp(_)) => Some(self.placed(request)?),
             Some(Route::Health) => None,
             // A request that no step gave a route to is let nowhere.
             None => return Err(Barred::Internal),
@@ -75,10 +81,20 @@ impl<S> Layer<S> for AuthenticateLayer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::token::Sources;
+    use crate::auth::{
+        authority::Credentials,
+        directory::tests::{secret, two},
+        tenants::Tenants,
+        token::{Sources, StaticToken},
+    };
+    use crate::gate::project::Place;
 
     fn layer(token: Option<&str>) -> AuthenticateLayer {
-        AuthenticateLayer::new(StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap(), false, Caller::open())
+        let token = StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap();
+        AuthenticateLayer::new(match token {
+            Some(token) => Authority { credentials: Credentials::Token(token), stranger: None },
+            None => Authority::open(Caller::open()),
+        })
     }
 
     fn asked(token: Option<&str>, uri: &str, lines: &[&str]) -> Result<Option<String>, Barred> {
@@ -97,7 +113,8 @@ mod tests {
 
     #[test]
     fn who_sends_none_is_nobody_where_discovery_is_on_and_a_bad_one_is_never_none() {
-        let open = AuthenticateLayer { discovery: true, ..layer(Some("s3cret")) };
+        let mut open = layer(Some("s3cret"));
+        open.authority.stranger = Some(Caller::nobody());
         let is = |lines: &[&str]| asked_of(&open, "/mcp", lines);
         assert_eq!(is(&[]), Ok(Some(Caller::nobody())));
         assert!(is(&["Bearer s3cret"]).unwrap().is_some_and(|caller| !caller.is_nobody()));
@@ -130,6 +147,27 @@ mod tests {
         ];
         for lines in bad {
             assert_eq!(is(lines), Err(Barred::Unauthenticated { sent: true }), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_another_organization_is_none() {
+        let credentials = Credentials::Tenants(Tenants::new(two()).into());
+        let layer = AuthenticateLayer::new(Authority { credentials, stranger: Some(Caller::nobody()) });
+        let asked = |letter: Option<&str>, organization: &str, project: &str| {
+            let mut request = crate::gate::trial::request().body(()).unwrap();
+            if let Some(letter) = letter {
+                request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {}", secret(letter)).parse().unwrap());
+            }
+            let place = Place { organization: organization.into(), project: project.into() };
+            request.extensions_mut().get_mut::<Visit>().unwrap().place = Some(place.into());
+            layer.check(&mut request)
+        };
+        assert_eq!(asked(Some("a"), "acme", "main"), Ok(()));
+        for (organization, project) in [("zeta", "main"), ("acme", "none"), ("none", "main"), ("ACME", "main"), ("", "")] {
+            assert_eq!(asked(Some("a"), organization, project), Err(Barred::NotFound), "{organization}/{project}");
+            assert_eq!(asked(None, organization, project), Ok(()), "nobody is told nothing");
+            assert_eq!(asked(Some("c"), organization, project), Err(Barred::Unauthenticated { sent: true }));
         }
     }
 

@@ -54,7 +54,6 @@ enum Unkept {
 /// The cache, for the step and for who watches it.
 pub struct Cache {
     answers: Option<Moka<Key, Arc<Answer>>>,
-    project: Arc<str>,
     untidied: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -64,9 +63,9 @@ pub struct Cache {
 impl Cache {
     /// As large as `bounds` says; 0 bytes is none, and then nothing is computed once for several either.
     #[must_use]
-    pub fn new(bounds: &Bounds, project: Arc<str>) -> Self {
+    pub fn new(bounds: &Bounds) -> Self {
         let answers = (bounds.cache_bytes > 0).then(|| answers(bounds.cache_bytes, bounds.cache_for));
-        Self { answers, project, untidied: 0.into(), hits: 0.into(), misses: 0.into(), followers: 0.into() }
+        Self { answers, untidied: 0.into(), hits: 0.into(), misses: 0.into(), followers: 0.into() }
     }
 
     /// Calls answered from what was kept.
@@ -103,7 +102,7 @@ impl Cache {
         let generation = call.generation.filter(|_| call.entry.cacheable)?;
         let arguments = canonical(&call.arguments).into();
         Some(Key {
-            project: self.project.clone(),
+            project: call.project.as_ref()?.id.clone(),
             generation,
             tool: call.entry.name,
             arguments,

@@ -4,11 +4,14 @@
 //! on an HTTP error, so people read this instead (decision 52; `conformance/CLIENTS.md`).
 //! Does not: know status codes.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::visit::Client;
+use super::{
+    project::{Place, Project},
+    visit::Client,
+};
 use crate::{
     auth::Caller,
     clock,
@@ -35,6 +38,12 @@ pub struct Call {
     pub generation: Option<u64>,
     /// What the answer should say of the index. The step `fresh` fills it in.
     pub note: Option<String>,
+    /// The project that the path names.
+    pub place: Option<Arc<Place>>,
+    /// The project that it is about. The step `project` fills it in; none for a tool that is about none.
+    pub project: Option<Project>,
+    /// For a tool that is about no project: the names of those that the caller may see. The step `project` fills it in.
+    pub projects: Arc<[String]>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
     pub mark: Option<super::slots::Mark>,
 }
@@ -52,6 +61,9 @@ impl Call {
             counted: false,
             generation: None,
             note: None,
+            place: None,
+            project: None,
+            projects: [].into(),
             mark: None,
         }
     }
@@ -60,7 +72,7 @@ impl Call {
     #[must_use]
     pub fn remote(entry: &'static Entry, arguments: Map<String, Value>, caller: Caller, request_id: &str, client: Client) -> Self {
         let request_id = request_id.to_owned();
-        Self { entry, arguments, caller, request_id, client: Some(client), counted: true, generation: None, note: None, mark: None }
+        Self { request_id, client: Some(client), counted: true, ..Self::local(entry, arguments, caller) }
     }
 
     /// Whose limits it counts on: the key or subject id when there is one, else the address (decision 33).

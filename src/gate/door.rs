@@ -29,8 +29,9 @@ use super::{
     rate::RateLayer,
     request_id::RequestIdLayer,
     route::{RouteLayer, Routes},
+    tenant_rate::TenantRateLayer,
 };
-use crate::auth::{Caller, token::StaticToken};
+use crate::auth::authority::Authority;
 
 /// One MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +69,12 @@ pub struct Settings {
     pub requests_per_minute: u32,
     /// Addresses that the request rate remembers at most.
     pub limiter_keys_max: usize,
-    /// The token, where one is asked for.
-    pub token: Option<StaticToken>,
-    /// Whether who sends none may ask what there is (`auth.anonymous_discovery`).
-    pub discovery: bool,
-    /// Who everyone is where no token is asked for.
-    pub anonymous: Caller,
+    /// Whom the server believes.
+    pub authority: Authority,
+    /// Whether paths may name an organization and a project below an endpoint.
+    pub placed: bool,
+    /// Requests a minute of one organization; 0 is off.
+    pub tenant_requests_per_minute: u32,
     /// What counts requests.
     pub measure: MeasureLayer,
     /// `--max-body`.
@@ -92,6 +93,8 @@ pub struct Door {
     pub inflight: InflightLayer,
     /// The request rate, for metrics.
     pub rate: RateLayer,
+    /// The rate of each organization, for metrics.
+    pub tenant_rate: TenantRateLayer,
 }
 
 impl Door {
@@ -100,7 +103,8 @@ impl Door {
     pub fn new(settings: Settings) -> Self {
         let inflight = InflightLayer::new(settings.inflight_max, settings.inflight_per_caller);
         let rate = RateLayer::new(settings.requests_per_minute, settings.limiter_keys_max);
-        Self { settings, inflight, rate }
+        let tenant_rate = TenantRateLayer::new(settings.tenant_requests_per_minute, settings.limiter_keys_max);
+        Self { settings, inflight, rate, tenant_rate }
     }
 
     /// Puts the steps in their order before `endpoint`.
@@ -142,7 +146,9 @@ impl Door {
             .layer(self.rate.clone())
             // Before the body: nothing is read for someone who may not ask. Health needs no one. Who brings no credential and may ask what
             // there is goes on as nobody: what needs a caller is known once the message is, and is refused there.
-            .layer(AuthenticateLayer::new(set.token.clone(), set.discovery, set.anonymous.clone()))
+            .layer(AuthenticateLayer::new(set.authority.clone()))
+            // Once it is known whose it is, and before its body is waited for: no organization takes the places of the others.
+            .layer(self.tenant_rate.clone())
             // Ends the route that has no body.
             .layer(HealthLayer::new(set.probe.clone()))
             // Whole, in bounds, or not at all.
@@ -163,7 +169,7 @@ impl Door {
 
     fn routes(&self) -> Routes {
         let paths: Vec<String> = self.settings.endpoints.iter().map(|endpoint| endpoint.path.clone()).collect();
-        Routes::new(&paths)
+        Routes::new(&paths, self.settings.placed)
     }
 
     fn body(&self) -> BodyRules {
@@ -181,7 +187,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        auth::token::Sources,
+        auth::{
+            authority::Credentials,
+            token::{Sources, StaticToken},
+        },
         gate::{
             BoxFuture,
             health::Health,
@@ -191,6 +200,7 @@ mod tests {
     };
 
     fn settings() -> Settings {
+        let token = StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap().unwrap();
         let known = Health { ok: true, version: "1", tools: 1, public: false, read_only: false };
         let ready: Arc<dyn Fn() -> BoxFuture<bool> + Send + Sync> = Arc::new(|| Box::pin(std::future::ready(true)));
         Settings {
@@ -206,9 +216,9 @@ mod tests {
             call_timeout: Duration::from_secs(30),
             requests_per_minute: 0,
             limiter_keys_max: 1000,
-            token: StaticToken::load(Sources { flag: Some("s3cret"), ..Sources::default() }).unwrap(),
-            discovery: false,
-            anonymous: Caller::open(),
+            authority: Authority { credentials: Credentials::Token(token), stranger: None },
+            placed: false,
+            tenant_requests_per_minute: 0,
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),
             body_bytes_max: 200,
             body_within: Duration::from_millis(50),

@@ -9,36 +9,35 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Call, Refresh, Refusal, Reply, Settings,
+    Call, Refusal, Reply, Settings,
     next::{Next, Step},
+    project::Project,
 };
 use crate::store::Store;
 
 /// The step.
 pub struct Fresh {
-    refresh: Refresh,
-    store: Arc<dyn Store>,
     within: Duration,
 }
 
 impl Fresh {
     /// The step. A first import takes its time, so it has the deadline of a call.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
-        Self { refresh: settings.refresh.clone(), store: settings.store.clone(), within: settings.call_timeout }
+    pub const fn new(settings: &Settings) -> Self {
+        Self { within: settings.call_timeout }
     }
 
-    async fn look(&self) -> (Option<String>, Option<u64>) {
-        let note = (self.refresh)().await;
-        let generation = match self.store.generation_at_once() {
+    async fn look(&self, project: Option<&Project>) -> (Option<String>, Option<u64>) {
+        let Some(project) = project else { return (None, None) };
+        let note = (project.refresh)().await;
+        let generation = match project.store.generation_at_once() {
             Some(generation) => Some(generation),
-            None => self.wait_for_generation().await,
+            None => self.wait_for_generation(project.store.clone()).await,
         };
         (note, generation)
     }
 
-    async fn wait_for_generation(&self) -> Option<u64> {
-        let store = self.store.clone();
+    async fn wait_for_generation(&self, store: Arc<dyn Store>) -> Option<u64> {
         let reading = tokio::task::spawn_blocking(move || store.generation().ok());
         let _given_up = AbortOnDrop(reading.abort_handle());
         reading.await.unwrap_or_default()
@@ -56,7 +55,7 @@ impl Drop for AbortOnDrop {
 
 impl Step for Fresh {
     async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
-        let Ok((note, generation)) = tokio::time::timeout(self.within, self.look()).await else {
+        let Ok((note, generation)) = tokio::time::timeout(self.within, self.look(call.project.as_ref())).await else {
             return Err(Refusal::Timeout { tool: call.entry.name, seconds: self.within.as_secs() });
         };
         call.generation = generation;

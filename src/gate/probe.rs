@@ -15,9 +15,10 @@ use clap::Command;
 use serde_json::{Map, value::RawValue};
 use tower::service_fn;
 
-use super::{Call, Refusal, Reply, Served, next::Next, visit::Client};
+use super::{Call, Refusal, Reply, Served, next::Next, project::Project, visit::Client};
 use crate::{
     auth::{Caller, Role},
+    store::model::Model,
     tools::{Answer, Decoded, Entry, ToolError, Weight},
 };
 
@@ -46,6 +47,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         toolsets: &[],
         scopes: &[],
         role: Role::Viewer,
+        of_project: true,
         text_arguments: &[],
         released: false,
         weight,
@@ -85,7 +87,12 @@ pub fn call(entry: &'static Entry) -> Call {
 pub fn from(entry: &'static Entry, last: u8) -> Call {
     let client = Client { address: [192, 0, 2, last].into(), proxied: false };
     let caller = Caller::scoped("anonymous", Role::Viewer, &["eval:read"]);
-    Call { generation: Some(1), ..Call::remote(entry, Map::new(), caller, "r1", client) }
+    Call { generation: Some(1), project: Some(project("p")), ..Call::remote(entry, Map::new(), caller, "r1", client) }
+}
+
+/// A project of this id that holds nothing.
+pub fn project(id: &str) -> Project {
+    Project { id: id.into(), store: Arc::new(Model::default()), refresh: Arc::new(|| Box::pin(std::future::ready(None))) }
 }
 
 /// With these arguments.

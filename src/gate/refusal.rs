@@ -39,6 +39,11 @@ pub enum Barred {
         /// Seconds until one more is let in, at least 1.
         retry_after_s: u64,
     },
+    /// Too many requests from this caller's organization.
+    TenantRate {
+        /// Seconds until one more is let in, at least 1.
+        retry_after_s: u64,
+    },
     /// No credential where one is asked for, or a bad one.
     Unauthenticated {
         /// Whether a credential was sent.
@@ -84,6 +89,7 @@ impl Barred {
             Self::Method(_) => "method",
             Self::Overloaded | Self::CallerBusy { .. } => "overloaded",
             Self::Rate { .. } => "rate",
+            Self::TenantRate { .. } => "tenant_rate",
             Self::Unauthenticated { .. } => "unauthenticated",
             Self::MediaType | Self::NotAcceptable => "media_type",
             Self::TooLarge { .. } => "too_large",
@@ -102,7 +108,7 @@ impl Barred {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
-            Self::CallerBusy { .. } | Self::Rate { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::CallerBusy { .. } | Self::Rate { .. } | Self::TenantRate { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
@@ -126,6 +132,9 @@ impl Barred {
                 format!("too many requests at once from this address: at most {max} at once; try again in 1 second")
             }
             Self::Rate { retry_after_s } => format!("too many requests from this address; try again in {retry_after_s} seconds"),
+            Self::TenantRate { retry_after_s } => {
+                format!("too many requests from your organization; try again in {retry_after_s} seconds")
+            }
             Self::Unauthenticated { sent: true } => "the bearer token is not valid".into(),
             Self::Unauthenticated { sent: false } => "a bearer token is needed in the Authorization header".into(),
             Self::MediaType => "the body must be application/json in UTF-8, without Content-Encoding".into(),
@@ -140,7 +149,7 @@ impl Barred {
 
     const fn retry_after_s(&self) -> Option<u64> {
         match self {
-            Self::Rate { retry_after_s } => Some(*retry_after_s),
+            Self::Rate { retry_after_s } | Self::TenantRate { retry_after_s } => Some(*retry_after_s),
             Self::Overloaded | Self::CallerBusy { .. } => Some(1),
             _ => None,
         }

@@ -1,7 +1,7 @@
 //! Where a request goes.
 //!
 //! Promises: the path is one of the list, byte for byte, or 404; its method is the route's, or 405 with `Allow` (decisions 21, 50). What
-//! follows knows the route.
+//! follows knows the route, and, on a server of many organizations, the two words below an endpoint that name an organization and a project.
 //! Does not: decode, normalise or guess: `/mcp/`, `/%6dcp` and `/mcp/anything` are nothing.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use http::{Method, Request};
 use tower::Layer;
 
 use super::{
+    project::Place,
     refusal::Barred,
     step::{Check, Checked},
     visit::{Route, Visit},
@@ -19,6 +20,8 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct Routes {
     endpoints: Arc<[Paths]>,
+    /// Whether an organization and a project may stand below an endpoint.
+    placed: bool,
 }
 
 #[derive(Debug)]
@@ -30,9 +33,9 @@ struct Paths {
 impl Routes {
     /// The endpoints, such as `/mcp`; each has its `<endpoint>/health`. A [`Route::Mcp`] counts them from 0.
     #[must_use]
-    pub fn new(endpoints: &[String]) -> Self {
+    pub fn new(endpoints: &[String], placed: bool) -> Self {
         let paths = |path: &String| Paths { mcp: path.clone(), health: format!("{}/health", path.trim_end_matches('/')) };
-        Self { endpoints: endpoints.iter().map(paths).collect() }
+        Self { endpoints: endpoints.iter().map(paths).collect(), placed }
     }
 
     /// The route of a path and a method.
@@ -45,14 +48,29 @@ impl Routes {
         }
         if method == Method::GET || method == Method::HEAD { Ok(Route::Health) } else { Err(Barred::Method("GET, HEAD")) }
     }
+
+    /// The endpoint and the organization and project that a path below it names, if it can be such a path: whether they are there is found out
+    /// once it is known who asks, so that a stranger's guesses are all the same (decision 92).
+    fn place(&self, path: &str) -> Option<(usize, Place)> {
+        let below = |(index, paths): (usize, &Paths)| {
+            let (organization, project) = path.strip_prefix(&*paths.mcp)?.strip_prefix('/')?.split_once('/')?;
+            (!project.contains('/')).then(|| (index, Place { organization: organization.into(), project: project.into() }))
+        };
+        self.endpoints.iter().enumerate().filter(|_| self.placed).find_map(below)
+    }
 }
 
 impl Check for Routes {
     fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
-        let route = self.find(request.uri().path(), request.method())?;
+        let (path, method) = (request.uri().path(), request.method());
+        let (route, place) = match (self.find(path, method), self.place(path)) {
+            (Err(Barred::NotFound), Some((index, place))) if method == Method::POST => (Route::Mcp(index), Some(Arc::new(place))),
+            (Err(Barred::NotFound), Some(_)) => return Err(Barred::Method("POST")),
+            (found, _) => (found?, None),
+        };
         let toolsets = toolsets(request);
         let visit = request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?;
-        (visit.route, visit.toolsets) = (Some(route), toolsets);
+        (visit.route, visit.place, visit.toolsets) = (Some(route), place, toolsets);
         Ok(())
     }
 }
@@ -93,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_path_is_one_of_the_list_or_nothing() {
-        let routes = Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()]);
+        let routes = Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()], false);
         let find = |method: &str, path: &str| routes.find(path, &method.parse().unwrap());
         assert_eq!((find("POST", "/mcp"), find("POST", "/api/mcp")), (Ok(Route::Mcp(0)), Ok(Route::Mcp(1))));
         for method in ["GET", "HEAD", "OPTIONS", "DELETE", "PUT", "PATCH", "TRACE", "BREW", "post"] {
@@ -124,9 +142,31 @@ mod tests {
     }
 
     #[test]
+    fn two_words_below_an_endpoint_name_a_project_where_there_are_many() {
+        let asked = |placed: bool, method: &str, path: &str| {
+            let mut request = crate::gate::trial::request().method(method).uri(path).body(()).unwrap();
+            Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()], placed).check(&mut request)?;
+            let visit = Visit::of(&request).unwrap();
+            Ok((visit.route, visit.place.as_ref().map(|place| format!("{}+{}", place.organization, place.project))))
+        };
+        let is = |index, place: &str| Ok((Some(Route::Mcp(index)), Some(place.to_owned())));
+        assert_eq!(asked(true, "POST", "/mcp/acme/main"), is(0, "acme+main"));
+        assert_eq!(asked(true, "POST", "/api/mcp/acme/main?x=1"), is(1, "acme+main"));
+        for odd in ["/mcp//", "/mcp/A%2f/..", "/mcp/health/x"] {
+            assert!(matches!(asked(true, "POST", odd), Ok((Some(Route::Mcp(0)), Some(_)))), "{odd}");
+        }
+        assert_eq!(asked(true, "GET", "/mcp/acme/main"), Err(Barred::Method("POST")));
+        assert_eq!(asked(true, "GET", "/mcp/health"), Ok((Some(Route::Health), None)));
+        for none in ["/mcp/acme", "/mcp/acme/main/", "/mcp/acme/main/x", "/mcp/", "/other/acme/main", "/mcpx/acme/main"] {
+            assert_eq!(asked(true, "POST", none), Err(Barred::NotFound), "{none}");
+        }
+        assert_eq!(asked(false, "POST", "/mcp/acme/main"), Err(Barred::NotFound));
+    }
+
+    #[test]
     fn the_query_is_not_the_path() {
         let mut request = crate::gate::trial::request().uri("/mcp?toolsets=history&token=x").body(()).unwrap();
-        assert_eq!(Routes::new(&["/mcp".to_owned()]).check(&mut request), Ok(()));
+        assert_eq!(Routes::new(&["/mcp".to_owned()], false).check(&mut request), Ok(()));
         assert_eq!(Visit::of(&request).unwrap().route, Some(Route::Mcp(0)));
     }
 }

@@ -16,7 +16,7 @@ use tower::Service;
 use super::{BoxFuture, Call, Refusal, Reply, Served, Settings, fresh::AbortOnDrop};
 use crate::{
     clock,
-    store::Cancel,
+    store::{Absent, Cancel, Store},
     tools::{Answer, Ctx, ToolError},
 };
 
@@ -87,8 +87,12 @@ impl Drop for GivenUp {
 /// The call's mark of its caller goes with it: who leaves while it is computed has it running until the thread has noticed.
 fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, ToolError> {
     let _mark = call.mark;
-    let Settings { store, limits, style, .. } = settings;
-    let store = store.clone().heeding(cancel);
-    let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
+    let Settings { limits, style, .. } = settings;
+    let (project, store) = match call.project {
+        Some(project) => (project.id, project.store.heeding(cancel)),
+        None => (Arc::default(), Arc::new(Absent) as Arc<dyn Store>),
+    };
+    let (caller, projects, note) = (call.caller, call.projects, call.note);
+    let ctx = Ctx { store, project, projects, caller, now: clock::now(), limits: limits.clone(), style: *style, note };
     (call.entry.run)(&ctx, call.arguments)
 }

@@ -19,10 +19,11 @@ use tower::service_fn;
 use super::{
     next::Step,
     probe::{CLOSED, HEAVY, LIGHT, MEMBERS, PANICS, RELEASED, call, counting, from, never, reply, with},
+    project::{Found, Lost, Only, Project},
     *,
 };
 use crate::{
-    store::{Change, FileStamp, model::Model},
+    store::{Change, FileStamp, Store as _, model::Model},
     telemetry::hook::{CallEvent, Fault, Hook, Outcome},
     tools::{self, ToolError},
 };
@@ -64,13 +65,22 @@ fn house(bounds: Bounds) -> House {
 fn house_that(bounds: Bounds, look: fn() -> BoxFuture<Option<String>>) -> House {
     let (store, seen, looks) = (Arc::new(Model::default()), Arc::new(Recorder::default()), Arc::new(AtomicUsize::new(0)));
     let counted = looks.clone();
-    let settings = Settings {
-        project: "p".into(),
+    let only = Only(Project {
+        id: "p".into(),
         store: store.clone(),
         refresh: Arc::new(move || {
             counted.fetch_add(1, SeqCst);
             look()
         }),
+    });
+    let settings = Settings { projects: Arc::new(only), ..settings(bounds, &seen) };
+    House { gate: Gate::new(settings), store, seen, looks }
+}
+
+fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
+    let store = Arc::new(Model::default());
+    Settings {
+        projects: Arc::new(Only(Project { id: "p".into(), store, refresh: Arc::new(|| Box::pin(std::future::ready(None))) })),
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: Limits::default(),
         style: Style::PLAIN,
@@ -79,8 +89,7 @@ fn house_that(bounds: Bounds, look: fn() -> BoxFuture<Option<String>>) -> House 
         bounds,
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
-    };
-    House { gate: Gate::new(settings), store, seen, looks }
+    }
 }
 
 fn wrong(call: Call) -> Call {
@@ -126,6 +135,72 @@ async fn authorize_before_arguments() {
     let house = house(Bounds::default());
     assert!(matches!(house.gate.call(wrong(call(&CLOSED))).await, Err(Refusal::Denied { .. })));
     assert_eq!(house.seen.last(), Outcome::Denied);
+}
+
+/// Two projects: the caller `one` sees the first, everyone else both.
+struct Two(Arc<Model>);
+
+impl Projects for Two {
+    fn visible(&self, caller: &Caller) -> Vec<String> {
+        if caller.principal() == "one" { vec!["a".to_owned()] } else { vec!["a".to_owned(), "b".to_owned()] }
+    }
+
+    fn find(&self, caller: &Caller, place: Option<&Place>, named: Option<&str>) -> Found {
+        let wanted = place.map(|place| &*place.project).or(named);
+        let seen = self.visible(caller);
+        match (wanted, seen.as_slice()) {
+            (Some(wanted), _) if seen.iter().any(|name| name == wanted) => {
+                let refresh: Refresh = Arc::new(|| Box::pin(std::future::ready(None)));
+                let project = Project { id: wanted.into(), store: self.0.clone(), refresh };
+                // Half of them have to be opened first.
+                if wanted == "a" { Found::Here(project) } else { Found::Opening(Box::pin(std::future::ready(Ok(project)))) }
+            }
+            (None, [only]) => self.find(caller, None, Some(&only.clone())),
+            (None, [_, ..]) => Found::Lost(Lost::Which),
+            _ => Found::Lost(Lost::NotFound),
+        }
+    }
+}
+
+fn two() -> Gate {
+    let seen = Arc::new(Recorder::default());
+    Gate::new(Settings { projects: Arc::new(Two(Arc::default())), ..settings(Bounds::default(), &seen) })
+}
+
+#[tokio::test]
+async fn a_call_names_its_project_where_its_caller_sees_several() {
+    let gate = two();
+    let ask = async |call: Call| gate.call(call).await.map(|answer| answer.text.clone()).map_err(|refusal| refusal.to_string());
+    let named = |name: serde_json::Value| with(call(&LIGHT), &json!({ "project": name }));
+    let one = |call: Call| Call { caller: Caller::scoped("one", Role::Viewer, &["eval:read"]), ..call };
+    assert!(ask(named(json!("a"))).await.is_ok_and(|text| !text.contains("project")), "the tool does not see it");
+    assert!(ask(named(json!("b"))).await.is_ok() && ask(one(call(&LIGHT))).await.is_ok());
+    assert_eq!(ask(call(&LIGHT)).await.unwrap_err(), "argument project: say which project; there are a, b");
+    assert_eq!(ask(named(json!(null))).await.unwrap_err(), "argument project: say which project; there are a, b");
+    assert_eq!(ask(named(json!(7))).await.unwrap_err(), "argument project: give the project's name as a text");
+    assert_eq!(ask(named(json!("c"))).await.unwrap_err(), "argument project: there is no project \"c\"");
+    let placed =
+        |call: Call, project: &str| Call { place: Some(Place { organization: "o".into(), project: project.into() }.into()), ..call };
+    assert!(ask(placed(call(&LIGHT), "b")).await.is_ok());
+    assert_eq!(ask(placed(one(call(&LIGHT)), "b")).await.unwrap_err(), "there is no project that you may see");
+    assert!(matches!(gate.call(with(one(call(&LIGHT)), &json!({"project": "a", "wrong": 1}))).await, Err(Refusal::Tool(_))));
+}
+
+#[tokio::test]
+async fn authorize_before_project_before_arguments() {
+    let gate = two();
+    let lost = |entry| with(call(entry), &json!({"project": "c", "wrong": 1}));
+    assert!(matches!(gate.call(lost(&CLOSED)).await, Err(Refusal::Denied { .. })));
+    let refusal = gate.call(lost(&LIGHT)).await.unwrap_err().to_string();
+    assert_eq!(refusal, "argument project: there is no project \"c\"");
+}
+
+#[tokio::test]
+async fn what_one_project_answers_is_not_anothers() {
+    let gate = two();
+    let ask = async |project: &str| gate.call(with(call(&LIGHT), &json!({ "project": project }))).await.unwrap();
+    let (a, again, b) = (ask("a").await, ask("a").await, ask("b").await);
+    assert!(Arc::ptr_eq(&a, &again) && !Arc::ptr_eq(&a, &b), "the same store and generation, and yet two answers");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use super::project::Place;
 use crate::auth::Caller;
 
 /// The class of a route, which decides its limits and who answers.
@@ -29,6 +30,8 @@ pub struct Visit {
     pub route: Option<Route>,
     /// Who asks. Set by the `authenticate` step; before that, none.
     pub caller: Option<Caller>,
+    /// The project that the path names. Set by the `route` step; none where it names none.
+    pub place: Option<Arc<Place>>,
     /// Which toolsets the request asks for, as it says it. Set by the `route` step; none for all.
     pub toolsets: Option<Arc<str>>,
 }
@@ -64,6 +67,7 @@ impl Visit {
             client: Client { address: peer.ip(), proxied: false },
             route: None,
             caller: None,
+            place: None,
             toolsets: None,
         }
     }

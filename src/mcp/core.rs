@@ -20,7 +20,12 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::{Call, Gate, Refusal, listed, message::Era, visit::Client},
+    gate::{
+        Call, Gate, Refusal, listed,
+        message::Era,
+        project::{ARGUMENT, Place},
+        visit::Client,
+    },
     tools::{self, Answer, ENTRIES, Entry, Toolsets},
 };
 
@@ -43,10 +48,13 @@ pub struct Asker {
     pub request_id: Arc<str>,
     /// What it narrows the tools to.
     pub toolsets: Toolsets,
+    /// The project that it came to, where the path names one.
+    pub place: Option<Arc<Place>>,
 }
 
-/// `tools/list` by era (whether modern), by whether texts may be read, and by what the caller may call (a bit per entry): a handful at most.
-type Lists = HashMap<(bool, bool, u64), Arc<str>>;
+/// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, and by what the caller may call (a bit
+/// per entry): a handful at most.
+type Lists = HashMap<(bool, bool, bool, u64), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -106,12 +114,11 @@ impl Core {
     /// # Errors
     /// [`Refusal`].
     pub async fn ask(&self, entry: &'static Entry, arguments: Map<String, Value>, asker: &Asker) -> Result<Arc<Answer>, Refusal> {
-        self.gate
-            .call(match asker.client {
-                Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
-                None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
-            })
-            .await
+        let call = match asker.client {
+            Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
+            None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
+        };
+        self.gate.call(Call { place: asker.place.clone(), ..call }).await
     }
 
     /// What lists that are the same for every caller of this server say of how long they may be kept.
@@ -143,9 +150,11 @@ impl Core {
         let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
         let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
         let text = asker.caller.holds("traces:read");
+        let place = asker.place.as_deref();
+        let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = lists.entry((era == Era::Modern, text, class)).or_insert_with(|| {
-            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text)).collect();
+        let list = lists.entry((era == Era::Modern, text, named, class)).or_insert_with(|| {
+            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text, named)).collect();
             results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
@@ -216,12 +225,18 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
     }
 }
 
-/// A tool as `tools/list` has it, for whom may read texts of attempts or may not.
+/// A tool as `tools/list` has it, for whom may read texts of attempts or may not, and for whom names the project or has but one.
 #[must_use]
-pub fn described(entry: &Entry, text: bool) -> Tool {
+pub fn described(entry: &Entry, text: bool, named: bool) -> Tool {
     let mut input = (entry.input_schema)();
     if let Some(Value::Object(properties)) = input.get_mut("properties").filter(|_| !text) {
         properties.retain(|name, _| !entry.text_arguments.contains(&name.as_str()));
+    }
+    if named && entry.of_project {
+        let project = json!({"type": "string", "description": "The project, by name or id."});
+        if let Some(properties) = input.entry("properties").or_insert_with(|| json!({})).as_object_mut() {
+            properties.insert(ARGUMENT.to_owned(), project);
+        }
     }
     let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
     Tool::new(entry.name, entry.doc, Arc::new(input))
@@ -237,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_that_it_only_reads() {
-        for tool in ENTRIES.iter().map(|entry| described(entry, true)) {
+        for tool in ENTRIES.iter().map(|entry| described(entry, true, false)) {
             let hints = tool.annotations.expect("every tool has annotations");
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
             assert_eq!(said, (Some(true), Some(true), Some(false), Some(false)), "{}", tool.name);
@@ -246,15 +261,24 @@ mod tests {
 
     #[test]
     fn the_list_fits_an_agents_budget() {
-        let bytes: usize =
-            ENTRIES.iter().map(|entry| described(entry, true)).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
+        let bytes: usize = ENTRIES
+            .iter()
+            .map(|entry| described(entry, true, false))
+            .map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len()))
+            .sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
     }
 
     #[test]
     fn a_panic_is_an_error_with_the_request_id_and_a_refused_call_is_a_result() {
-        let asker =
-            Asker { caller: Caller::open(), client: None, era: Era::Legacy, request_id: "r1".into(), toolsets: Toolsets::default() };
+        let asker = Asker {
+            caller: Caller::open(),
+            client: None,
+            era: Era::Legacy,
+            request_id: "r1".into(),
+            toolsets: Toolsets::default(),
+            place: None,
+        };
         let said = |refusal: Refusal| refused(&refusal, "history", &asker);
         let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();
         assert_eq!((panicked.code, panicked.data), (-32603, Some(json!({"requestId": "r1"}))));

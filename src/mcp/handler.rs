@@ -59,6 +59,7 @@ impl Handler {
             era: era(context),
             request_id: Arc::from(clock::request_id()),
             toolsets: Toolsets::default(),
+            place: None,
         };
         // rmcp sends nothing for a cancelled request, whatever is answered; what the call holds is free when its future is dropped.
         let Some(answer) = context.ct.run_until_cancelled(self.core.answer(method, params, &asker)).await else {

@@ -13,7 +13,12 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::{Bounds, Gate, Settings, message::Era, visit::Client},
+    gate::{
+        Bounds, Gate, Settings,
+        message::Era,
+        project::{Only, Project},
+        visit::Client,
+    },
     store::model::Model,
     telemetry::{hook::Hooks, redaction::Redactor},
     tools::{Limits, render::Style},
@@ -29,9 +34,11 @@ pub(crate) struct House {
 pub(crate) fn house(limits: Limits, bounds: Bounds) -> House {
     let store = Arc::new(Model::default());
     let gate = Gate::new(Settings {
-        project: "p".into(),
-        store: store.clone(),
-        refresh: Arc::new(|| Box::pin(std::future::ready(None))),
+        projects: Arc::new(Only(Project {
+            id: "p".into(),
+            store: store.clone(),
+            refresh: Arc::new(|| Box::pin(std::future::ready(None))),
+        })),
         redactor: Arc::new(Redactor::patterns_only()),
         limits,
         style: Style::PLAIN,
@@ -50,7 +57,7 @@ pub(crate) fn plain() -> House {
 
 /// `caller` on stdio, of the newer era.
 pub(crate) fn by(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default() }
+    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default(), place: None }
 }
 
 /// The same over HTTP, where rates hold.

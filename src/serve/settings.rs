@@ -44,6 +44,10 @@ pub struct Settings {
     pub client_header: Option<String>,
     /// The bearer token, if one is asked for.
     pub token: Option<StaticToken>,
+    /// Whether callers are those of organizations (`tenants.data_dir`).
+    pub tenants: bool,
+    /// Requests a minute of one organization; 0 is off.
+    pub tenant_rate: u32,
     /// Whether those without the token may ask what there is (decision 5).
     pub discovery: bool,
     /// Whether anybody may read.
@@ -111,6 +115,10 @@ impl Settings {
         let mut settings = Self::resolve(flags, config, endpoints)?;
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
         settings.discovery = config.auth.anonymous_discovery;
+        settings.tenants = !config.tenants.data_dir.is_empty();
+        if settings.tenants && settings.token.is_some() {
+            return Err("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
+        }
         Ok(settings)
     }
 
@@ -134,6 +142,9 @@ impl Settings {
             named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)))?,
             client_header: Some(header.clone()).filter(|name| !name.is_empty()),
             token: token(flags)?,
+            // Only `serve` knows organizations.
+            tenants: false,
+            tenant_rate: config.tenants.rate_per_min,
             // `mcp --http --token` asks the token of every request, as S-history does.
             discovery: false,
             rates: Rates {
@@ -186,10 +197,11 @@ impl Settings {
         if self.public { Caller::public() } else { Caller::open() }
     }
 
-    /// Who brings no credential: whose tools health counts (decision 79).
+    /// Who is who brings no credential; none where that is refused.
     #[must_use]
-    pub fn stranger(&self) -> Caller {
-        if self.token.is_some() && self.discovery { Caller::nobody() } else { self.anonymous() }
+    pub fn stranger(&self) -> Option<Caller> {
+        let asks = self.token.is_some() || self.tenants;
+        if asks && !self.public { Some(Caller::nobody()).filter(|_| self.discovery) } else { Some(self.anonymous()) }
     }
 
     /// How the endpoint at `path` frames answers to clients of the older era.

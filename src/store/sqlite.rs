@@ -8,6 +8,7 @@ mod attempts;
 mod bases;
 mod cells;
 mod connect;
+pub mod control;
 mod count;
 mod extras;
 mod fault;

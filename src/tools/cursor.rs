@@ -1,7 +1,7 @@
 //! Cursors: where a list goes on, as one opaque word.
 //!
 //! Promises: a cursor holds the place of the last row, so that pages neither repeat nor skip rows while others come and go; it is bound to the
-//! list and its arguments, and one that was altered, or that is used with other arguments, is refused with what is wrong.
+//! project, the list and its arguments, and one that was altered, or that is used with other arguments, is refused with what is wrong.
 //! Does not: keep anything back: it holds what its reader has already seen, and whoever makes one up gets no more than the list gives.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::ToolError;
+use super::{Ctx, ToolError};
 use crate::domain::{attempt::shorten, text::clean};
 
 /// Bytes of each check: enough that no accident passes.
@@ -24,14 +24,18 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// The list that `name` gives for `arguments`.
+    /// The list that `name` gives for `arguments` in the call's project.
     #[must_use]
-    pub fn of(name: &'a str, arguments: &impl Serialize) -> Self {
+    pub fn of(ctx: &Ctx, name: &'a str, arguments: &impl Serialize) -> Self {
+        Self::in_project(&ctx.project, name, arguments)
+    }
+
+    fn in_project(project: &str, name: &'a str, arguments: &impl Serialize) -> Self {
         let mut arguments = serde_json::to_value(arguments).unwrap_or_default();
         if let Value::Object(map) = &mut arguments {
             map.remove("cursor");
         }
-        Self { name, bound: check(&[b"list", name.as_bytes(), arguments.to_string().as_bytes()]) }
+        Self { name, bound: check(&[b"list", project.as_bytes(), name.as_bytes(), arguments.to_string().as_bytes()]) }
     }
 
     /// The cursor of `place`.
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_whatever_the_id_holds() {
-        let list = List::of("list", &json!({"filter": "a", "cursor": null}));
+        let list = List::in_project("p", "list", &json!({"filter": "a", "cursor": null}));
         for id in ["a.b.c", "", "é#@/ \u{0}", "x"] {
             let place: Place = (-5, id.to_owned());
             assert_eq!(list.place(Some(&list.at(&place))).unwrap(), Some(place));
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn an_altered_one_is_refused_wherever_it_is_altered() {
-        let list = List::of("list", &json!({}));
+        let list = List::in_project("p", "list", &json!({}));
         let cursor = list.at(&(1_i64, "run".to_owned()));
         for place in 0..cursor.len() {
             for other in ['A', 'z', '-', '=', 'é'] {
@@ -123,10 +127,14 @@ mod tests {
     #[test]
     fn it_goes_with_its_own_arguments_only() {
         let arguments = json!({"filter": "a", "limit": 3, "cursor": "whatever"});
-        let list = List::of("list", &arguments);
+        let list = List::in_project("p", "list", &arguments);
         let cursor = list.at(&(1_i64, "run".to_owned()));
-        assert!(List::of("list", &json!({"filter": "a", "limit": 3})).place::<Place>(Some(&cursor)).is_ok());
-        for other in [List::of("list", &json!({"filter": "b", "limit": 3})), List::of("other", &arguments)] {
+        assert!(List::in_project("p", "list", &json!({"filter": "a", "limit": 3})).place::<Place>(Some(&cursor)).is_ok());
+        for other in [
+            List::in_project("p", "list", &json!({"filter": "b", "limit": 3})),
+            List::in_project("p", "other", &arguments),
+            List::in_project("q", "list", &arguments),
+        ] {
             assert!(said(&other, &cursor).contains("it goes on from an answer to other arguments"));
         }
     }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 fn cache() -> Arc<Cache> {
-    Arc::new(Cache::new(&Bounds::default(), "p".into()))
+    Arc::new(Cache::new(&Bounds::default()))
 }
 
 /// Waits until let go, then replies; counts.
@@ -184,7 +184,7 @@ async fn what_must_not_be_kept_is_not() {
 #[tokio::test]
 async fn the_bound_in_bytes_holds_and_old_generations_make_room() {
     let bounds = Bounds { cache_bytes: 4 * 1024 * 1024, ..Bounds::default() };
-    let cache = Arc::new(Cache::new(&bounds, "p".into()));
+    let cache = Arc::new(Cache::new(&bounds));
     let large = || service_fn(|_: Call| async { reply(&"x".repeat(100_000)) });
     for generation in 0..200 {
         let call = Call { generation: Some(generation), ..call(&LIGHT) };
@@ -206,7 +206,7 @@ async fn the_bound_in_bytes_holds_and_old_generations_make_room() {
 
 #[tokio::test]
 async fn an_answer_larger_than_the_cache_is_answered_and_not_kept() {
-    let cache = Arc::new(Cache::new(&Bounds { cache_bytes: 1000, ..Bounds::default() }, "p".into()));
+    let cache = Arc::new(Cache::new(&Bounds { cache_bytes: 1000, ..Bounds::default() }));
     let large = service_fn(|_: Call| async { reply(&"x".repeat(2_000_000)) });
     assert_eq!(cache.clone().take(call(&LIGHT), large).await.unwrap().answer.text.len(), 2_000_000);
     assert_eq!(cache.entries(), 0);
@@ -214,7 +214,7 @@ async fn an_answer_larger_than_the_cache_is_answered_and_not_kept() {
 
 #[tokio::test]
 async fn no_bytes_is_no_cache() {
-    let (cache, count) = (Arc::new(Cache::new(&Bounds { cache_bytes: 0, ..Bounds::default() }, "p".into())), Arc::default());
+    let (cache, count) = (Arc::new(Cache::new(&Bounds { cache_bytes: 0, ..Bounds::default() })), Arc::default());
     for _ in 0..2 {
         assert!(!cache.clone().take(call(&LIGHT), counting(&count)).await.unwrap().cached);
     }

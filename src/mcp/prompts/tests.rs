@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn asker(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default() }
+    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default(), place: None }
 }
 
 fn got(name: &str, arguments: Value, caller: Caller) -> Result<String, String> {

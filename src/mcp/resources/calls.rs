@@ -24,8 +24,15 @@ const PAGE: usize = 100;
 const ATTEMPT_BYTES_MIN: u64 = 128;
 
 /// `resources/list`. Its answer's JSON is the result.
-pub static LIST: Entry =
-    Entry { name: "resources/list", scopes: &[&["eval:read"]], cacheable: true, canonical: Ok, run: list, ..tools::UNKNOWN };
+pub static LIST: Entry = Entry {
+    name: "resources/list",
+    of_project: true,
+    scopes: &[&["eval:read"]],
+    cacheable: true,
+    canonical: Ok,
+    run: list,
+    ..tools::UNKNOWN
+};
 /// `resources/read` of a run. Its answer's text is the body.
 pub static RUN: Entry = Entry { name: "resources/run", run, ..LIST };
 /// `resources/read` of a transcript. Heavy, so that few of these texts are held at once.
@@ -61,7 +68,7 @@ fn by_id(ctx: &Ctx, arguments: &Map<String, Value>) -> Result<Option<Run>, ToolE
 }
 
 fn list(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
-    let pages = List::of(LIST.name, &json!({}));
+    let pages = List::of(ctx, LIST.name, &json!({}));
     let place = pages.place::<(i64, String)>(text(&arguments, "cursor"))?;
     let before = place.map(|(millis, run_id)| RunPoint { run_id, created_at: Timestamp::from_millis(millis) });
     let (mut runs, _) = ctx.store.runs(&RunQuery { before, limit: PAGE + 1, ..RunQuery::default() })?;

@@ -105,6 +105,21 @@ pub(super) fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Co
     if version(&connection)? < KNOWN { Err(Error::ReadOnly) } else { Ok(connection) }
 }
 
+/// Opens the control file for writing, creating and migrating it.
+pub(super) fn control(path: &Path, options: &Options, application: i64, migrations: &[&str]) -> Result<Connection> {
+    patiently(options, || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        configure(&connection, options)?;
+        recognise_as(&connection, application, migrations.len() as i64)?;
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
+        // A key that was given out must not be forgotten by a power cut.
+        connection.pragma_update(None, "synchronous", "full")?;
+        migrate_by(&mut connection, migrations, application)?;
+        Ok(connection)
+    })
+}
+
 fn configure(connection: &Connection, options: &Options) -> Result<()> {
     connection.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
@@ -124,14 +139,18 @@ fn version(connection: &Connection) -> Result<i64> {
 
 /// Refuses a newer file and another program's.
 fn recognise(connection: &Connection) -> Result<()> {
+    recognise_as(connection, APPLICATION_ID, KNOWN)
+}
+
+fn recognise_as(connection: &Connection, own: i64, known: i64) -> Result<()> {
     // One state: between two reads another process could create its tables, and a file of ours would look like another program's.
     let state = connection.unchecked_transaction()?;
     let found = version(&state)?;
     let application: i64 = state.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 = state.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     match (application, tables) {
-        (APPLICATION_ID, _) if found > KNOWN => Err(Error::Newer { found, known: KNOWN }),
-        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        (application, _) if application == own && found > known => Err(Error::Newer { found, known }),
+        (application, tables) if application == own || (application, tables) == (0, 0) => Ok(()),
         _ => Err(Error::Damaged),
     }
 }
@@ -141,14 +160,18 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
 }
 
 fn migrate_to(connection: &mut Connection, to: i64) -> Result<()> {
+    migrate_by(connection, MIGRATIONS.get(..usize::try_from(to).unwrap_or(0)).unwrap_or(&MIGRATIONS), APPLICATION_ID)
+}
+
+fn migrate_by(connection: &mut Connection, migrations: &[&str], application: i64) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been first while this one waited for the lock.
     let from = version(&transaction)?;
-    for (number, step) in (1_i64..).zip(MIGRATIONS).filter(|(number, _)| *number > from && *number <= to) {
+    for (number, step) in (1_i64..).zip(migrations).filter(|(number, _)| *number > from) {
         transaction.execute_batch(step)?;
         transaction.pragma_update(None, "user_version", number)?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "application_id", application)?;
     transaction.commit()?;
     Ok(())
 }

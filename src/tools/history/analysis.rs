@@ -104,7 +104,7 @@ impl Tool for Analysis {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
         let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, ..)| run_id.as_str()), &input.run)?;
         let after = place.map(|(_, created_at, source, file)| (Reverse(created_at), source, file));

@@ -185,7 +185,7 @@ impl Tool for Compare {
     type Output = Output;
 
     fn call(ctx: &Ctx, mut input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let end = list.place::<End>(input.cursor.as_deref())?;
         if let Some(end) = &end {
             (input.head, input.base) = (end.head.clone(), end.base.clone());

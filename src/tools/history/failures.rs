@@ -205,7 +205,7 @@ impl Tool for Failures {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
         let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, _)| run_id.as_str()), &input.run)?;
         let mut found = failing(ctx, &run, input.filter.as_deref())?;

@@ -138,7 +138,7 @@ impl Tool for History {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
         let (runs, note) = shown_runs(ctx, &input, place.as_ref().map(|(newest, _)| newest))?;
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
@@ -437,7 +437,7 @@ mod tests {
 
     fn ctx(store: Arc<Model>, rows: usize) -> Ctx {
         let limits = Limits { rows, ..Limits::default() };
-        Ctx { store, caller: Caller::local(), now: Timestamp::from_millis(0), limits, style: Style::PLAIN, note: None }
+        Ctx { limits, ..Ctx::new(store, Caller::local(), Timestamp::from_millis(0)) }
     }
 
     fn by_case(store: &Arc<Model>, rows: usize) -> Output {

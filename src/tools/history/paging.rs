@@ -15,7 +15,7 @@ use crate::{
         contract::{Log, attempt, evaluation, log},
         model::Model,
     },
-    tools::{Ctx, Limits, ToolError, find, render::Style},
+    tools::{Ctx, Limits, ToolError, find},
 };
 
 /// Three runs of seven evaluations of three cases; in the last one two of three cases fail.
@@ -42,14 +42,7 @@ fn nightly(id: &str, at: i64, worse: bool) -> Log {
 }
 
 fn ask(store: &Arc<Model>, rows: usize, tool: &str, arguments: &Value) -> Result<Value, ToolError> {
-    let ctx = Ctx {
-        store: store.clone(),
-        caller: Caller::local(),
-        now: clock::now(),
-        limits: Limits { rows, ..Limits::default() },
-        style: Style::PLAIN,
-        note: None,
-    };
+    let ctx = Ctx { limits: Limits { rows, ..Limits::default() }, ..Ctx::new(store.clone(), Caller::local(), clock::now()) };
     let entry = find(tool).unwrap();
     let answer = (entry.run)(&ctx, (entry.canonical)(arguments.as_object().cloned().unwrap())?)?;
     Ok(serde_json::from_str(answer.json.get()).unwrap())

@@ -310,12 +310,11 @@ mod tests {
             contract::{attempt, log},
             model::Model,
         },
-        tools::Limits,
     };
 
     fn ask(store: &Arc<Model>, arguments: serde_json::Value) -> Output {
         let (caller, now) = (Caller::local(), Timestamp::from_millis(0));
-        let ctx = Ctx { store: store.clone(), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None };
+        let ctx = Ctx::new(store.clone(), caller, now);
         PlanRun::call(&ctx, serde_json::from_value(arguments).unwrap()).unwrap()
     }
 

@@ -138,7 +138,7 @@ impl Tool for RunsList {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let query = query(ctx, &input, list.place(input.cursor.as_deref())?)?;
         let (mut runs, total) = ctx.store.runs(&RunQuery { limit: query.limit.saturating_add(1), ..query.clone() })?;
         let complete = runs.len() <= query.limit;

@@ -124,7 +124,7 @@ impl Tool for Show {
     type Output = Output;
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
-        let list = List::of(Self::NAME, &input);
+        let list = List::of(ctx, Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;
         let run = resolve::run_of_page(ctx, place.as_ref().map(|(run_id, _)| run_id.as_str()), &input.run)?;
         let after = place.map(|(_, evaluation)| evaluation);
@@ -152,7 +152,7 @@ impl Tool for Show {
 pub fn whole(ctx: &Ctx, run: Run) -> Result<Output, ToolError> {
     let input =
         Input { run: run.run_id.clone(), format: Format::Json, filter: None, limit: Bounded::default(), attempts: true, cursor: None };
-    let list = List::of(Show::NAME, &input);
+    let list = List::of(ctx, Show::NAME, &input);
     answer(ctx, &input, run, &Page { list, after: None, limit: usize::MAX })
 }
 

@@ -223,7 +223,7 @@ mod tests {
             contract::{attempt, log},
             sqlite::{Options, Sqlite},
         },
-        tools::{ENTRIES, Entry, Limits},
+        tools::{ENTRIES, Entry},
     };
 
     fn ctx(scope: &Scope) -> (Ctx, tempfile::TempDir) {
@@ -233,7 +233,7 @@ mod tests {
         log("a", 1).with([attempt("1", Outcome::Pass), attempt("2", Outcome::Fail)]).put(&store as &dyn Store).unwrap();
         let caller = Caller::local();
         let now = Timestamp::from_millis(0);
-        (Ctx { store: Arc::new(store), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None }, dir)
+        (Ctx::new(Arc::new(store), caller, now), dir)
     }
 
     fn local() -> (Ctx, tempfile::TempDir) {

@@ -15,7 +15,7 @@ use crate::{
         contract::{evaluation, log},
         model::Model,
     },
-    tools::{Ctx, Limits, find, render::Style},
+    tools::{Ctx, Limits, find},
 };
 
 /// Of each evaluation, how each case's attempts ended.
@@ -39,7 +39,7 @@ fn put(store: &Model, id: &str, at: i64, side: &Side) {
 
 fn ask(store: &Arc<Model>, rows: usize, tool: &str, arguments: &Value) -> Value {
     let (caller, now) = (Caller::local(), Timestamp::from_millis(0));
-    let ctx = Ctx { store: store.clone(), caller, now, limits: Limits { rows, ..Limits::default() }, style: Style::PLAIN, note: None };
+    let ctx = Ctx { limits: Limits { rows, ..Limits::default() }, ..Ctx::new(store.clone(), caller, now) };
     let entry = find(tool).unwrap();
     let answer = (entry.run)(&ctx, (entry.canonical)(arguments.as_object().cloned().unwrap()).unwrap()).unwrap();
     serde_json::from_str(answer.json.get()).unwrap()

@@ -16,12 +16,12 @@ use crate::{
         model::Model,
     },
     telemetry::redaction::Redactor,
-    tools::{Limits, history::transcript::Transcript},
+    tools::history::transcript::Transcript,
     transcript::Packer,
 };
 
 fn ctx(store: &Arc<Model>, caller: Caller) -> Ctx {
-    Ctx { store: store.clone(), caller, now: Timestamp::from_millis(0), limits: Limits::default(), style: Style::PLAIN, note: None }
+    Ctx::new(store.clone(), caller, Timestamp::from_millis(0))
 }
 
 fn called(store: &Arc<Model>, input: Value) -> Output {

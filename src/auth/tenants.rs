@@ -1,0 +1,86 @@
+//! Who calls, on a server of many organizations: whose API key it is, by the directory as it is now.
+//!
+//! Promises: looking a key up waits for nothing; the directory is replaced whole, so a revoked key is none from then on; when each key was last
+//! used is remembered until somebody writes it down.
+//! Does not: read the directory from a disk (`serve` does, and replaces it here).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use super::{Caller, api_key, directory::Directory};
+use crate::clock;
+
+/// What is known of the organizations now, and which keys were used.
+#[derive(Debug, Default)]
+pub struct Tenants {
+    directory: RwLock<Arc<Directory>>,
+    /// The second at which each key was used last: at most one entry for each key there is.
+    used: Mutex<HashMap<Arc<str>, i64>>,
+}
+
+/// What a credential comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// It is this caller's.
+    Caller(Caller),
+    /// It is nobody's.
+    Nobody,
+}
+
+impl Tenants {
+    /// Those of `directory`.
+    #[must_use]
+    pub fn new(directory: Directory) -> Self {
+        Self { directory: RwLock::new(Arc::new(directory)), used: Mutex::default() }
+    }
+
+    /// The directory as it is now.
+    #[must_use]
+    pub fn directory(&self) -> Arc<Directory> {
+        self.directory.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on `directory` holds.
+    pub fn replace(&self, directory: Directory) {
+        *self.directory.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(directory);
+    }
+
+    /// Whose the credential is that was sent.
+    #[must_use]
+    pub fn known(&self, sent: &[u8]) -> Known {
+        let now = clock::now();
+        let caller = api_key::Digest::of(sent).and_then(|digest| self.directory().caller(&digest, now));
+        let Some(caller) = caller else { return Known::Nobody };
+        if let Some(id) = caller.key() {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), now.millis() / 1000);
+        }
+        Known::Caller(caller)
+    }
+
+    /// When keys were used since this was asked last: each key's id with the second.
+    #[must_use]
+    pub fn take_used(&self) -> Vec<(Arc<str>, i64)> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::directory::tests::{secret, two};
+
+    #[test]
+    fn a_key_is_its_callers_until_the_directory_has_it_no_more() {
+        let tenants = Tenants::new(two());
+        let known = |letter: &str| tenants.known(secret(letter).as_bytes());
+        assert!(matches!(known("a"), Known::Caller(caller) if caller.organization().is_some_and(|slug| &**slug == "acme")));
+        assert_eq!((known("c"), tenants.known(b""), tenants.known(b"rlk_")), (Known::Nobody, Known::Nobody, Known::Nobody));
+        let used: Vec<String> = tenants.take_used().into_iter().map(|(id, _)| id.to_string()).collect();
+        assert_eq!(used, ["k-acme"]);
+        assert!(tenants.take_used().is_empty());
+        tenants.replace(Directory::default());
+        assert_eq!(known("a"), Known::Nobody);
+    }
+}

@@ -1,0 +1,6 @@
+//! The toolset `workspace`: who calls, and what can be planned and changed.
+//!
+//! Promises: one file for each tool.
+//! Does not: hold logic of its own.
+
+pub mod whoami;
