@@ -24,6 +24,7 @@ pub mod headers;
 pub mod health;
 pub mod host;
 pub mod inflight;
+pub mod lacks;
 pub mod limiter;
 pub mod measure;
 pub mod message;
@@ -54,7 +55,10 @@ use std::{sync::Arc, time::Duration};
 
 use tower::{ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
 
-pub use self::call::{Call, CallerKey, Refusal};
+pub use self::{
+    call::{Call, CallerKey, Refusal},
+    lacks::Lacks,
+};
 use self::{
     limiter::Limiter,
     next::{around, shared},
@@ -243,20 +247,9 @@ impl Gate {
     }
 }
 
-/// What `caller` lacks for `entry`, as words; none when it may call it. The one rule for calls and for lists.
-#[must_use]
-pub fn lacks(caller: &Caller, entry: &Entry) -> Option<String> {
-    if caller.role() < entry.role {
-        return Some(format!("role {}", entry.role));
-    }
-    let missing: Vec<String> =
-        entry.scopes.iter().filter(|group| !group.iter().any(|scope| caller.holds(scope))).map(|group| group.join(" or ")).collect();
-    (!missing.is_empty()).then(|| format!("scope {}", missing.join(" and ")))
-}
-
 /// Whether `entry` stands in the list that `caller` gets: what it may call, and for nobody what there is to read once somebody has called
 /// (decision 46). Every tool of the registry reads; one that writes, or runs what an operator declared, is never released.
 #[must_use]
 pub fn listed(caller: &Caller, entry: &Entry) -> bool {
-    if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { lacks(caller, entry).is_none() }
+    if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { Lacks::of(caller, entry).is_none() }
 }

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use super::{
-    Call, Refusal, Reply, lacks,
+    Call, Refusal, Reply,
+    lacks::Lacks,
     next::{Next, Step},
 };
 
@@ -19,8 +20,8 @@ impl Step for Authorize {
         if call.caller.is_nobody() {
             return Err(Refusal::Unauthenticated);
         }
-        match lacks(&call.caller, call.entry) {
-            Some(needs) => Err(Refusal::Denied { tool: call.entry.name, needs }),
+        match Lacks::of(&call.caller, call.entry) {
+            Some(lacks) => Err(Refusal::Denied { tool: call.entry.name, lacks }),
             None => next.call(call).await,
         }
     }

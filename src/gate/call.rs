@@ -9,6 +9,7 @@ use std::{net::IpAddr, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
+    lacks::Lacks,
     project::{Place, Project},
     visit::Client,
 };
@@ -107,12 +108,12 @@ pub enum Refusal {
     #[error("a bearer token is needed in the Authorization header")]
     Unauthenticated,
     /// The caller may not.
-    #[error("{tool} needs {needs}")]
+    #[error("{tool} needs {lacks}")]
     Denied {
         /// The tool.
         tool: &'static str,
-        /// The missing scopes or role, as words.
-        needs: String,
+        /// The missing scopes or role.
+        lacks: Lacks,
     },
     /// The caller has called too often.
     #[error("too many calls: at most {per_minute} a minute from one caller; try again in {}", seconds(*wait_s))]

@@ -49,6 +49,13 @@ pub enum Barred {
         /// Whether a credential was sent.
         sent: bool,
     },
+    /// The caller is known and may not.
+    Denied {
+        /// A sentence that says what lacks.
+        message: String,
+        /// All scopes that are needed, where it is scopes that lack: they can be asked for.
+        scope: Option<String>,
+    },
     /// Not JSON, or compressed, or in another character set.
     MediaType,
     /// The client takes no form of answer that the endpoint gives.
@@ -91,6 +98,8 @@ impl Barred {
             Self::Rate { .. } => "rate",
             Self::TenantRate { .. } => "tenant_rate",
             Self::Unauthenticated { .. } => "unauthenticated",
+            Self::Denied { scope: Some(_), .. } => "insufficient_scope",
+            Self::Denied { scope: None, .. } => "role",
             Self::MediaType | Self::NotAcceptable => "media_type",
             Self::TooLarge { .. } => "too_large",
             Self::Timeout | Self::Deadline => "timeout",
@@ -104,7 +113,7 @@ impl Barred {
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::Host => StatusCode::MISDIRECTED_REQUEST,
-            Self::Origin => StatusCode::FORBIDDEN,
+            Self::Origin | Self::Denied { .. } => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
@@ -142,7 +151,7 @@ impl Barred {
             Self::TooLarge { max } => format!("the body is too large; at most {max} bytes are taken"),
             Self::Timeout => "the body did not come in time".into(),
             Self::Deadline => "the request took too long".into(),
-            Self::Malformed { message, .. } => message.clone(),
+            Self::Malformed { message, .. } | Self::Denied { message, .. } => message.clone(),
             Self::Internal => "an internal error; the log has it under this request id".into(),
         }
     }
@@ -180,6 +189,11 @@ impl Barred {
             // A static token only: no metadata document to look for (decision 22).
             Self::Unauthenticated { .. } => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            // RFC 6750, section 3.1. Scopes are words of ours, so they always fit a header.
+            Self::Denied { scope: Some(scope), .. } => {
+                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+                headers.extend(HeaderValue::from_str(&challenge).ok().map(|value| (header::WWW_AUTHENTICATE, value)));
             }
             // What is left of the body is not read: the connection cannot be used again.
             Self::Framing | Self::TooLarge { .. } | Self::Timeout => {

@@ -221,6 +221,10 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
         Refusal::Unauthenticated => Err(Fault::credential()),
         Refusal::Unknown => Err(Fault::tool(name)),
         Refusal::Panicked(_) => Err(Fault::internal(&asker.request_id)),
+        // One who is known can ask for more and is told what for; a stranger and the person at this machine have no more to ask for.
+        Refusal::Denied { lacks, .. } if asker.client.is_some() && asker.caller.identified().is_some() => {
+            Err(Fault::denied(refusal, lacks.clone(), &asker.request_id))
+        }
         _ => Ok(results::refused(&refusal.to_string(), asker.era)),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     domain::attempt::shorten,
-    gate::{Refusal, message::Era},
+    gate::{Lacks, Refusal, message::Era},
 };
 
 /// What the gate refuses, in JSON-RPC (decision 52).
@@ -22,11 +22,13 @@ pub struct Fault {
     pub message: String,
     /// More, for programs.
     pub data: Option<Value>,
+    /// What the caller lacks, where that is why: over HTTP it is a 403 to one who can ask for more.
+    pub lacks: Option<Lacks>,
 }
 
 impl Fault {
     fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, lacks: None }
     }
 
     /// The method is not spoken here.
@@ -85,7 +87,7 @@ impl Fault {
             Refusal::Panicked(_) => return Self::internal(request_id),
             Refusal::Tool(error) if error.internal() => return Self::internal(request_id),
             Refusal::Unauthenticated => return Self::credential(),
-            Refusal::Denied { .. } => ("insufficient_scope", None),
+            Refusal::Denied { lacks, .. } => return Self::denied(refusal, lacks.clone(), request_id),
             Refusal::Rate { wait_s, .. } => ("rate", Some(*wait_s)),
             Refusal::Total { wait_s, .. } => ("overloaded", Some(*wait_s)),
             Refusal::CallerBusy { .. } => ("overloaded", Some(1)),
@@ -99,6 +101,14 @@ impl Fault {
             map.insert("retryAfterSeconds".to_owned(), wait.into());
         }
         Self { data: Some(data), ..Self::new(REFUSED, refusal.to_string()) }
+    }
+
+    /// The caller may not.
+    #[must_use]
+    pub fn denied(refusal: &Refusal, lacks: Lacks, request_id: &str) -> Self {
+        let reason = if matches!(lacks, Lacks::Role(_)) { "role" } else { "insufficient_scope" };
+        let data = Some(json!({"reason": reason, "requestId": request_id}));
+        Self { data, lacks: Some(lacks), ..Self::new(REFUSED, refusal.to_string()) }
     }
 
     /// A fault of ours.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     gate::{
-        BoxFuture,
+        BoxFuture, Lacks,
         message::{Era, Id, Message},
         refusal,
         visit::{Route, Visit},
@@ -76,6 +76,10 @@ impl Endpoint {
         match self.core.answer(&message.method, message.params, &asker).await {
             Err(fault) if fault.wants_credential() => {
                 refusal::Barred::Unauthenticated { sent: false }.response_to(Some(&id), &asker.request_id)
+            }
+            Err(Fault { lacks: Some(lacks), message, .. }) if asker.caller.identified().is_some() => {
+                let scope = if let Lacks::Scopes { needed, .. } = lacks { Some(needed.join(" ")) } else { None };
+                refusal::Barred::Denied { message, scope }.response_to(Some(&id), &asker.request_id)
             }
             Ok(result) => framed(StatusCode::OK, answered(&id, &result), framing),
             Err(fault) => failed(&id, &fault, message.era, framing),

@@ -104,7 +104,7 @@ fn misread(envelope: &Envelope) -> bool {
 fn refused(barred: &Barred) -> String {
     match barred {
         Barred::Malformed { code, message, data, id } => {
-            answer(id.as_ref(), &Fault { code: *code, message: message.clone(), data: data.clone() })
+            answer(id.as_ref(), &Fault { code: *code, message: message.clone(), data: data.clone(), lacks: None })
         }
         _ => answer(None, &Fault::parse("the line is no message")),
     }

@@ -17,7 +17,7 @@ use super::{
     resources,
     results::{self, Hints, quoted},
 };
-use crate::{domain::attempt::shorten, gate::lacks};
+use crate::{domain::attempt::shorten, gate::Lacks};
 
 /// Bytes of an argument: ids are some hundred at most.
 const VALUE_BYTES_MAX: usize = 1024;
@@ -122,7 +122,7 @@ pub fn get(params: &Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault
         let name = quoted(&shorten(name, 80));
         Fault::parameters(format!("there is no prompt {name}; prompts/list names those there are"))
     })?;
-    let transcripts = lacks(&asker.caller, &resources::calls::TRANSCRIPT).is_none();
+    let transcripts = Lacks::of(&asker.caller, &resources::calls::TRANSCRIPT).is_none();
     let message = (prompt.render)(&Given { values: values(prompt, params)?, transcripts });
     let message = json!({"role": "user", "content": {"type": "text", "text": message}});
     Ok(results::complete(&json!({"description": prompt.about, "messages": [message]}), asker.era, Hints::None))

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::{Refusal, lacks},
+    gate::{Lacks, Refusal},
     tools::{
         self, Entry,
         uri::{self, Target},
@@ -63,7 +63,7 @@ pub static TEMPLATES: [Template; 2] = [
 
 /// The templates of what `caller` may read.
 pub fn templates(caller: &Caller) -> impl Iterator<Item = &'static Template> {
-    TEMPLATES.iter().filter(|template| lacks(caller, template.entry).is_none())
+    TEMPLATES.iter().filter(|template| Lacks::of(caller, template.entry).is_none())
 }
 
 /// The result of `resources/templates/list`.
@@ -90,7 +90,7 @@ pub async fn list(core: &Core, params: &Map<String, Value>, asker: &Asker) -> Re
         Some(Value::String(text)) => Map::from_iter([("cursor".to_owned(), text.as_str().into())]),
         Some(_) => return Err(Fault::parameters("params.cursor must be a text")),
     };
-    if lacks(&asker.caller, &calls::LIST).is_some() {
+    if Lacks::of(&asker.caller, &calls::LIST).is_some() {
         return Ok(results::complete(&json!({"resources": []}), asker.era, Hints::Private));
     }
     match core.ask(&calls::LIST, cursor, asker).await {

@@ -194,7 +194,7 @@ impl Parts {
             std::fs::create_dir_all(&directory).map_err(|error| store::Error::Internal(error.to_string()))?;
         }
         let store = Sqlite::open(&directory.join(format!("{project}.db")), scope, &self.options)?;
-        let store = store.isolated(self.workers.clone(), self.limits.clone());
+        let store = store.isolated(self.workers.clone(), self.limits);
         let refresh = Arc::new(|| -> crate::gate::BoxFuture<Option<String>> { Box::pin(std::future::ready(None)) });
         Ok(Project { id: format!("{organization}/{project}").into(), store: Arc::new(store), refresh })
     }

@@ -14,6 +14,8 @@ use crate::domain::{attempt::shorten, text::clean};
 
 /// Bytes of each check: enough that no accident passes.
 pub(super) const CHECK: usize = 6;
+/// What every cursor begins with: as text it is a letter, so that a command line does not take a cursor for a flag.
+const FIRST: u8 = 0;
 /// A longer one is none of ours: the longest ids make some kilobytes.
 pub(super) const CHARS_MAX: usize = 16 * 1024;
 
@@ -42,7 +44,7 @@ impl<'a> List<'a> {
     #[must_use]
     pub fn at(&self, place: &impl Serialize) -> String {
         let place = serde_json::to_vec(place).unwrap_or_default();
-        let bytes = [&self.bound[..], &check(&[b"place", &self.bound, &place]), &place].concat();
+        let bytes = [&[FIRST], &self.bound[..], &check(&[b"place", &self.bound, &place]), &place].concat();
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
@@ -58,6 +60,7 @@ impl<'a> List<'a> {
         };
         let bytes = Some(cursor).filter(|text| text.len() <= CHARS_MAX).and_then(|text| BASE64_URL_SAFE_NO_PAD.decode(text).ok());
         let bytes = bytes.ok_or_else(unknown)?;
+        let bytes = bytes.strip_prefix(&[FIRST]).ok_or_else(unknown)?;
         let (bound, rest) = bytes.split_at_checked(CHECK).ok_or_else(unknown)?;
         let (checked, place) = rest.split_at_checked(CHECK).ok_or_else(unknown)?;
         if checked != check(&[b"place", bound, place]) {
@@ -101,6 +104,7 @@ mod tests {
         let list = List::in_project("p", "list", &json!({"filter": "a", "cursor": null}));
         for id in ["a.b.c", "", "é#@/ \u{0}", "x"] {
             let place: Place = (-5, id.to_owned());
+            assert!(list.at(&place).starts_with('A'), "never a dash");
             assert_eq!(list.place(Some(&list.at(&place))).unwrap(), Some(place));
         }
         assert_eq!(list.place::<Place>(None).unwrap(), None);

@@ -19,4 +19,6 @@ mod metrics;
 mod order;
 mod protocol;
 pub mod service;
+mod tenants;
+pub mod town;
 pub mod wire;

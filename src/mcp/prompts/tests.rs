@@ -62,7 +62,7 @@ fn who_may_not_read_transcripts_is_not_sent_to_them() {
         let text = got(prompt.name, Value::Null, Caller::public()).unwrap();
         for (tool, arguments) in calls(&text) {
             let entry = ENTRIES.iter().find(|entry| entry.name == tool).unwrap();
-            assert_eq!(lacks(&Caller::public(), entry), None, "{}: {tool}", prompt.name);
+            assert_eq!(Lacks::of(&Caller::public(), entry), None, "{}: {tool}", prompt.name);
             assert!(!arguments.contains_key("tail"), "{}", prompt.name);
         }
     }

@@ -1,0 +1,104 @@
+//! A server of two organizations with the same names in it: `acme` and `zeta`, each with the projects `main` and `side`.
+//!
+//! Promises: both `main` hold runs with the same ids; what only `zeta` has carries the word of [`CANARY`]; keys are made by the binary.
+//! Does not: share a server between tests.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    service::Service,
+    wire::{Answer, Request},
+};
+use crate::harness::{Project, command, fixtures, ran};
+
+/// Stands in all that only `zeta` has.
+pub const CANARY: &str = "canary7zq";
+
+/// The server and its keys.
+pub struct Town {
+    pub service: Service,
+    data: PathBuf,
+}
+
+/// What `runlore` says to these words; it must end with 0.
+pub fn said(words: &[&str]) -> String {
+    let ran = ran(command().args(words).output().unwrap());
+    assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+    ran.out.trim().to_owned()
+}
+
+impl Town {
+    /// The server, with `more` keys of `[tenants]`.
+    pub fn start(more: &str) -> Self {
+        let home = Project::new();
+        let data = home.path().join("data");
+        let town = |words: &[&str]| said(&[words, &["--data-dir", data.to_str().unwrap()]].concat());
+        for organization in ["acme", "zeta"] {
+            town(&["org", "create", organization]);
+            for project in ["main", "side"] {
+                town(&["project", "create", &format!("{organization}/{project}")]);
+            }
+        }
+        // Numbers are given in order: acme is 1 with 1 and 2, zeta is 2 with 3 and 4.
+        filled(&data.join("projects/1/1.db"), &Project::demo());
+        filled(&data.join("projects/2/3.db"), &canaries());
+        let shown = data.to_str().unwrap().to_owned();
+        let service = Service::spawned(home, move |command, port, admin| {
+            let file = PathBuf::from(format!("{shown}.toml"));
+            let config = format!(
+                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n"
+            );
+            std::fs::write(&file, config).unwrap();
+            command.args(["serve", "--config"]).arg(&file);
+        });
+        Self { service, data }
+    }
+
+    /// The output of a verb over its organizations.
+    pub fn said(&self, words: &[&str]) -> String {
+        said(&[words, &["--data-dir", self.data.to_str().unwrap()]].concat())
+    }
+
+    /// A new key; the server knows it when this returns.
+    pub fn key(&self, organization: &str, role: &str, scopes: &[&str]) -> String {
+        let scopes: Vec<&str> = scopes.iter().flat_map(|scope| ["--scope", scope]).collect();
+        let key = self.said(&[&["key", "create", organization, "--name", "test", "--role", role][..], &scopes].concat());
+        super::service::wait_for("the key to be known", || (self.whoami(&key).status == 200).then_some(()));
+        key
+    }
+
+    pub fn whoami(&self, key: &str) -> Answer {
+        self.service.ask(&Request::call(self.service.port, "whoami", &json!({})).bearer(key))
+    }
+
+    /// The id of the newest key.
+    pub fn newest_key(&self) -> String {
+        let keys: Value = serde_json::from_str(&self.said(&["key", "list", "--json"])).unwrap();
+        keys.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A call at a path.
+    pub fn ask(&self, key: &str, path: &str, tool: &str, arguments: &Value) -> Answer {
+        self.service.ask(&Request::call(self.service.port, tool, arguments).bearer(key).to(path))
+    }
+}
+
+/// The demo's runs and one more, whose names are nobody else's.
+fn canaries() -> Project {
+    let project = Project::demo();
+    let text = std::fs::read_to_string(fixtures().join("record/run.json")).unwrap();
+    let mut record: Value = serde_json::from_str(&text).unwrap();
+    record["runId"] = CANARY.into();
+    project.write(&format!(".history/{CANARY}/run.json"), record.to_string());
+    project
+}
+
+/// The project's store as it is once all is read.
+fn filled(to: &Path, project: &Project) {
+    let listed = project.json(&["runs-list"]);
+    assert!(listed["total"].as_u64().unwrap() > 3, "{listed}");
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    std::fs::copy(project.path().join(".runlore/history.db"), to).unwrap();
+}
