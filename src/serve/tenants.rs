@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -39,7 +40,9 @@ const PROJECTS: &str = "projects";
 /// [`CliError::Refused`], with a sentence for the operator.
 pub fn control(data: &Path, options: &Options) -> Result<Control, CliError> {
     let refused = |reason: String| CliError::Refused(format!("{}: {reason}", data.display()));
-    std::fs::create_dir_all(data).map_err(|error| refused(error.to_string()))?;
+    // What is in it is for whoever runs the server, and for nobody else on this machine.
+    let made = if data.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data) };
+    made.map_err(|error| refused(error.to_string()))?;
     Control::open(&data.join(CONTROL), options).map_err(|error| refused(error.to_string()))
 }
 

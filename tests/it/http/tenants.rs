@@ -169,6 +169,26 @@ fn a_cursor_of_one_project_is_none_of_another() {
 }
 
 #[test]
+fn strangers_read_public_projects_where_the_server_lets_them_and_nothing_else() {
+    let town = Town::with("", "public = true");
+    let ask = |path: &str, tool: &str, arguments: Value| town.service.ask(&Request::call(town.service.port, tool, &arguments).to(path));
+    assert_eq!(ask("/mcp/acme/main", "runs_list", json!({})).status, 404, "nothing is public yet");
+    town.said(&["project", "visibility", "acme/main", "public"]);
+    wait_for("it to be public", || (ask("/mcp/acme/main", "runs_list", json!({})).status == 200).then_some(()));
+    assert_eq!(ask("/mcp", "history", json!({})).json()["result"]["isError"], false, "the only one needs no name");
+    assert_eq!(ask("/mcp/zeta/main", "history", json!({})).status, 404);
+    let transcript = ask("/mcp/acme/main", "transcript", json!({"attempt": "x"}));
+    assert_eq!(transcript.json()["result"]["isError"], true, "texts stay hidden");
+    town.said(&["project", "visibility", "zeta/side", "public"]);
+    wait_for("two to be public", || text(&ask("/mcp", "history", json!({}))).contains("acme/main, zeta/side").then_some(()));
+    assert_eq!(ask("/mcp", "history", json!({"project": "zeta/side"})).json()["result"]["isError"], false);
+    assert_eq!(ask("/mcp", "history", json!({"project": "zeta/main"})).json()["result"]["isError"], true);
+    let zeta = town.key("zeta", "viewer", &["eval:read"]);
+    assert_eq!(town.ask(&zeta, "/mcp/acme/main", "history", &json!({})).status, 404, "one who is known sees its own organization");
+    assert_eq!(town.ask("rlk_wrong", "/mcp/acme/main", "history", &json!({})).status, 401, "and a bad credential is never none");
+}
+
+#[test]
 fn a_key_ends_when_it_is_rotated_or_revoked() {
     let town = Town::start("");
     let key = town.key("acme", "viewer", &["eval:read"]);

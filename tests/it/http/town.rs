@@ -32,6 +32,11 @@ pub fn said(words: &[&str]) -> String {
 impl Town {
     /// The server, with `more` keys of `[tenants]`.
     pub fn start(more: &str) -> Self {
+        Self::with(more, "")
+    }
+
+    /// The same, with keys of `[http]` too.
+    pub fn with(more: &str, http: &str) -> Self {
         let home = Project::new();
         let data = home.path().join("data");
         let town = |words: &[&str]| said(&[words, &["--data-dir", data.to_str().unwrap()]].concat());
@@ -45,10 +50,10 @@ impl Town {
         filled(&data.join("projects/1/1.db"), &Project::demo());
         filled(&data.join("projects/2/3.db"), &canaries());
         let shown = data.to_str().unwrap().to_owned();
-        let service = Service::spawned(home, move |command, port, admin| {
+        let service = Service::spawned(home, |command, port, admin| {
             let file = PathBuf::from(format!("{shown}.toml"));
             let config = format!(
-                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n"
+                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n"
             );
             std::fs::write(&file, config).unwrap();
             command.args(["serve", "--config"]).arg(&file);
