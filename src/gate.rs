@@ -17,6 +17,7 @@ pub mod client;
 pub mod deadline;
 pub mod deadline_http;
 pub mod decode;
+pub mod documents;
 pub mod door;
 pub mod framing;
 pub mod fresh;

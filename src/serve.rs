@@ -259,6 +259,7 @@ impl Service {
             requests_per_minute: settings.rates.request,
             limiter_keys_max: http.limiter_keys_max,
             authority: self.authority.clone(),
+            documents: Vec::new(),
             placed: settings.tenants,
             tenant_requests_per_minute: if settings.tenants { settings.tenant_rate } else { 0 },
             measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),

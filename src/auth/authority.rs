@@ -1,6 +1,7 @@
 //! Whom a server believes: which credentials it takes, and who is who brings none.
 //!
-//! Promises: a credential that was sent and is wrong is never taken for none (`HARDENING.md`), on every server that takes any.
+//! Promises: a credential that was sent and is wrong is never taken for none (`HARDENING.md`), on every server that takes any. What is known
+//! already is said at once; only what has to be verified is waited for.
 //! Does not: read headers (`gate::authenticate` does).
 
 use std::sync::Arc;
@@ -44,16 +45,13 @@ impl Authority {
         !matches!(self.credentials, Credentials::None)
     }
 
-    /// Whose the credential is that was sent; none where it is nobody's.
+    /// Whose the credential is that was sent.
     #[must_use]
-    pub fn caller(&self, sent: &[u8]) -> Option<Caller> {
+    pub fn known(&self, sent: &[u8]) -> Known {
         match &self.credentials {
-            Credentials::None => self.stranger.clone(),
-            Credentials::Token(token) => token.caller(sent),
-            Credentials::Tenants(tenants) => match tenants.known(sent) {
-                Known::Caller(caller) => Some(caller),
-                Known::Nobody => None,
-            },
+            Credentials::None => Known::of(self.stranger.clone()),
+            Credentials::Token(token) => Known::of(token.caller(sent)),
+            Credentials::Tenants(tenants) => tenants.known(sent),
         }
     }
 

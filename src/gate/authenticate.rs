@@ -8,15 +8,28 @@
 //! requests need no token" (S-history), so there is no credential that could be good or bad, and nobody is downgraded: everyone is `anonymous`
 //! with the same rights (decision 48). A client that carries its token everywhere, or a proxy that adds its own, is not locked out by it.
 
-use http::{HeaderMap, Request, header};
-use tower::Layer;
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::body::Body;
+use http::{HeaderMap, Request, Response, header};
+use http_body::Body as HttpBody;
+use tower::{Layer, Service};
 
 use super::{
+    project::Place,
     refusal::Barred,
-    step::{Check, Checked},
+    step::{Passage, refuse},
     visit::{Route, Visit},
 };
-use crate::auth::{Caller, authority::Authority};
+use crate::auth::{
+    Caller,
+    authority::Authority,
+    tenants::{Known, Verifying},
+};
 
 /// Adds the step.
 #[derive(Debug, Clone)]
@@ -30,24 +43,69 @@ impl AuthenticateLayer {
     pub const fn new(authority: Authority) -> Self {
         Self { authority }
     }
+}
 
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Barred> {
-        let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-        let line = lines.next().filter(|_| self.authority.asks());
-        let Some(line) = line else { return self.authority.stranger.clone().ok_or(Barred::Unauthenticated { sent: false }) };
-        let one = lines.next().is_none();
-        bearer(line.as_bytes()).filter(|_| one).and_then(|sent| self.authority.caller(sent)).ok_or(Barred::Unauthenticated { sent: true })
-    }
+impl<S> Layer<S> for AuthenticateLayer {
+    type Service = Authenticate<S>;
 
-    /// The caller, who may see what the path names. Nobody is not told what there is.
-    fn placed<B>(&self, request: &Request<B>) -> Result<Caller, Barred> {
-        let caller = self.caller(request.headers())?;
-        let place = Visit::of(request).and_then(|visit| visit.place.as_ref()).filter(|_| !caller.is_nobody());
-        match place {
-            Some(place) if !self.authority.sees(&caller, &place.organization, &place.project) => Err(Barred::NotFound),
-            _ => Ok(caller),
-        }
+    fn layer(&self, inner: S) -> Authenticate<S> {
+        Authenticate { inner, authority: self.authority.clone() }
     }
+}
+
+/// The step.
+#[derive(Debug, Clone)]
+pub struct Authenticate<S> {
+    inner: S,
+    authority: Authority,
+}
+
+/// What is known of who asks once the head has been looked at.
+enum Asker {
+    /// Who it is; none on a route that asks no one.
+    Known(Option<Caller>),
+    /// It has to be verified.
+    Verifying(Verifying),
+}
+
+impl<S> Authenticate<S> {
+    /// Who asks; the header is taken off.
+    fn asker<B>(&self, request: &mut Request<B>) -> Result<Asker, Barred> {
+        let asker = match Visit::of(request).ok_or(Barred::Internal)?.route {
+            Some(Route::Mcp(_)) => known(&self.authority, request.headers()),
+            Some(Route::Health | Route::Document(_)) => Ok(Asker::Known(None)),
+            // A request that no step gave a route to is let nowhere.
+            None => Err(Barred::Internal),
+        };
+        request.headers_mut().remove(header::AUTHORIZATION);
+        asker
+    }
+}
+
+fn known(authority: &Authority, headers: &HeaderMap) -> Result<Asker, Barred> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(line) = lines.next().filter(|_| authority.asks()) else {
+        return authority.stranger.clone().map(|caller| Asker::Known(Some(caller))).ok_or(Barred::Unauthenticated { sent: false });
+    };
+    let sent = bearer(line.as_bytes()).filter(|_| lines.next().is_none()).ok_or(Barred::Unauthenticated { sent: true })?;
+    match authority.known(sent) {
+        Known::Caller(caller) => Ok(Asker::Known(Some(caller))),
+        Known::Nobody => Err(Barred::Unauthenticated { sent: true }),
+        Known::Verifying(verifying) => Ok(Asker::Verifying(verifying)),
+    }
+}
+
+/// Writes down who asks, if they may see what the path names. Nobody is not told what there is.
+fn enter<B>(authority: &Authority, request: &mut Request<B>, caller: Option<Caller>) -> Result<(), Barred> {
+    let visit = request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?;
+    let sees = |caller: &Caller, place: &Arc<Place>| caller.is_nobody() || authority.sees(caller, &place.organization, &place.project);
+    if let (Some(caller), Some(place)) = (&caller, &visit.place)
+        && !sees(caller, place)
+    {
+        return Err(Barred::NotFound);
+    }
+    visit.caller = caller;
+    Ok(())
 }
 
 /// What stands after the scheme, whose case does not matter (RFC 9110, section 11.1).
@@ -56,25 +114,40 @@ fn bearer(line: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
 }
 
-impl Check for AuthenticateLayer {
-    fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
-        let caller = match Visit::of(request).ok_or(Barred::Internal)?.route {
-            Some(Route::Mcp(_)) => Some(self.placed(request)?),
-            Some(Route::Health) => None,
-            // A request that no step gave a route to is let nowhere.
-            None => return Err(Barred::Internal),
-        };
-        request.headers_mut().remove(header::AUTHORIZATION);
-        request.extensions_mut().get_mut::<Visit>().ok_or(Barred::Internal)?.caller = caller;
-        Ok(())
+impl<S, B> Service<Request<B>> for Authenticate<S>
+where
+    S: Service<Request<B>, Response = Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+    B: HttpBody + Send + 'static,
+    B::Data: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Passage<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
     }
-}
 
-impl<S> Layer<S> for AuthenticateLayer {
-    type Service = Checked<S, AuthenticateLayer>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Checked::new(inner, self.clone())
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let asker = self.asker(&mut request);
+        match asker {
+            Ok(Asker::Known(caller)) => match enter(&self.authority, &mut request, caller) {
+                Ok(()) => Passage::on(self.inner.call(request)),
+                Err(barred) => Passage::stopped(refuse(request, barred)),
+            },
+            Ok(Asker::Verifying(verifying)) => {
+                let (mut inner, authority) = (self.inner.clone(), self.authority.clone());
+                Passage::stopped(Box::pin(async move {
+                    let caller = verifying.await.ok_or(Barred::Unauthenticated { sent: true });
+                    match caller.and_then(|caller| enter(&authority, &mut request, Some(caller))) {
+                        Ok(()) => inner.call(request).await,
+                        Err(barred) => refuse(request, barred).await,
+                    }
+                }))
+            }
+            Err(barred) => Passage::stopped(refuse(request, barred)),
+        }
     }
 }
 
@@ -101,12 +174,21 @@ mod tests {
         Ok(asked_of(&layer(token), uri, lines)?.map(|caller| caller.principal().to_owned()))
     }
 
+    /// What the step makes of a request: who it says it is from, or why it is barred.
+    fn check(layer: &AuthenticateLayer, request: &mut Request<()>) -> Result<(), Barred> {
+        let step = layer.layer(());
+        match step.asker(request)? {
+            Asker::Known(caller) => enter(&step.authority, request, caller),
+            Asker::Verifying(_) => panic!("nothing here has to be verified"),
+        }
+    }
+
     fn asked_of(layer: &AuthenticateLayer, uri: &str, lines: &[&str]) -> Result<Option<Caller>, Barred> {
         let mut request = crate::gate::trial::request().uri(uri).body(()).unwrap();
         for line in lines {
             request.headers_mut().append(header::AUTHORIZATION, line.parse().unwrap());
         }
-        layer.check(&mut request)?;
+        check(layer, &mut request)?;
         assert!(!request.headers().contains_key(header::AUTHORIZATION), "no later step sees it");
         Ok(Visit::of(&request).unwrap().caller.clone())
     }
@@ -161,7 +243,7 @@ mod tests {
             }
             let place = Place { organization: organization.into(), project: project.into() };
             request.extensions_mut().get_mut::<Visit>().unwrap().place = Some(place.into());
-            layer.check(&mut request)
+            check(&layer, &mut request)
         };
         assert_eq!(asked(Some("a"), "acme", "main"), Ok(()));
         for (organization, project) in [("zeta", "main"), ("acme", "none"), ("none", "main"), ("ACME", "main"), ("", "")] {
@@ -193,10 +275,10 @@ mod tests {
     fn health_asks_no_one_and_a_request_without_a_route_goes_nowhere() {
         let mut request = crate::gate::trial::request().body(()).unwrap();
         request.extensions_mut().get_mut::<Visit>().unwrap().route = Some(Route::Health);
-        assert_eq!(layer(Some("s3cret")).check(&mut request), Ok(()));
+        assert_eq!(check(&layer(Some("s3cret")), &mut request), Ok(()));
         assert!(Visit::of(&request).unwrap().caller.is_none());
         request.extensions_mut().get_mut::<Visit>().unwrap().route = None;
-        assert_eq!(layer(None).check(&mut request), Err(Barred::Internal));
+        assert_eq!(check(&layer(None), &mut request), Err(Barred::Internal));
     }
 
     #[test]

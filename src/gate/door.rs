@@ -17,6 +17,7 @@ use super::{
     client::{ClientLayer, ClientRules},
     deadline_http::{HttpDeadlineLayer, computed},
     decode::DecodeLayer,
+    documents::{Document, DocumentsLayer},
     framing::FramingLayer,
     headers::HeadersLayer,
     health::{HealthLayer, Probe},
@@ -71,6 +72,8 @@ pub struct Settings {
     pub limiter_keys_max: usize,
     /// Whom the server believes.
     pub authority: Authority,
+    /// Documents that anybody may read.
+    pub documents: Vec<Document>,
     /// Whether paths may name an organization and a project below an endpoint.
     pub placed: bool,
     /// Requests a minute of one organization; 0 is off.
@@ -151,6 +154,8 @@ impl Door {
             .layer(self.tenant_rate.clone())
             // Ends the route that has no body.
             .layer(HealthLayer::new(set.probe.clone()))
+            // And those.
+            .layer(DocumentsLayer::new(&set.documents))
             // Whole, in bounds, or not at all.
             .layer(BodyLayer::new(self.body()))
             // Once, strictly; everything after works on what this understood.
@@ -169,7 +174,7 @@ impl Door {
 
     fn routes(&self) -> Routes {
         let paths: Vec<String> = self.settings.endpoints.iter().map(|endpoint| endpoint.path.clone()).collect();
-        Routes::new(&paths, self.settings.placed)
+        Routes::new(&paths, &self.settings.documents, self.settings.placed)
     }
 
     fn body(&self) -> BodyRules {
@@ -217,6 +222,7 @@ mod tests {
             requests_per_minute: 0,
             limiter_keys_max: 1000,
             authority: Authority { credentials: Credentials::Token(token), stranger: None },
+            documents: Vec::new(),
             placed: false,
             tenant_requests_per_minute: 0,
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),

@@ -10,6 +10,7 @@ use http::{Method, Request};
 use tower::Layer;
 
 use super::{
+    documents::Document,
     project::Place,
     refusal::Barred,
     step::{Check, Checked},
@@ -20,6 +21,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct Routes {
     endpoints: Arc<[Paths]>,
+    documents: Arc<[String]>,
     /// Whether an organization and a project may stand below an endpoint.
     placed: bool,
 }
@@ -33,9 +35,10 @@ struct Paths {
 impl Routes {
     /// The endpoints, such as `/mcp`; each has its `<endpoint>/health`. A [`Route::Mcp`] counts them from 0.
     #[must_use]
-    pub fn new(endpoints: &[String], placed: bool) -> Self {
+    pub fn new(endpoints: &[String], documents: &[Document], placed: bool) -> Self {
         let paths = |path: &String| Paths { mcp: path.clone(), health: format!("{}/health", path.trim_end_matches('/')) };
-        Self { endpoints: endpoints.iter().map(paths).collect(), placed }
+        let documents = documents.iter().map(|document| document.path.clone()).collect();
+        Self { endpoints: endpoints.iter().map(paths).collect(), documents, placed }
     }
 
     /// The route of a path and a method.
@@ -43,10 +46,12 @@ impl Routes {
         if let Some(index) = self.endpoints.iter().position(|endpoint| endpoint.mcp == path) {
             return if method == Method::POST { Ok(Route::Mcp(index)) } else { Err(Barred::Method("POST")) };
         }
-        if !self.endpoints.iter().any(|endpoint| endpoint.health == path) {
-            return Err(Barred::NotFound);
-        }
-        if method == Method::GET || method == Method::HEAD { Ok(Route::Health) } else { Err(Barred::Method("GET, HEAD")) }
+        let read = if self.endpoints.iter().any(|endpoint| endpoint.health == path) {
+            Route::Health
+        } else {
+            self.documents.iter().position(|document| document == path).map(Route::Document).ok_or(Barred::NotFound)?
+        };
+        if method == Method::GET || method == Method::HEAD { Ok(read) } else { Err(Barred::Method("GET, HEAD")) }
     }
 
     /// The endpoint and the organization and project that a path below it names, if it can be such a path: whether they are there is found out
@@ -111,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_path_is_one_of_the_list_or_nothing() {
-        let routes = Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()], false);
+        let routes = Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()], &[], false);
         let find = |method: &str, path: &str| routes.find(path, &method.parse().unwrap());
         assert_eq!((find("POST", "/mcp"), find("POST", "/api/mcp")), (Ok(Route::Mcp(0)), Ok(Route::Mcp(1))));
         for method in ["GET", "HEAD", "OPTIONS", "DELETE", "PUT", "PATCH", "TRACE", "BREW", "post"] {
@@ -145,7 +150,12 @@ mod tests {
     fn two_words_below_an_endpoint_name_a_project_where_there_are_many() {
         let asked = |placed: bool, method: &str, path: &str| {
             let mut request = crate::gate::trial::request().method(method).uri(path).body(()).unwrap();
-            Routes::new(&["/mcp".to_owned(), "/api/mcp".to_owned()], placed).check(&mut request)?;
+            Routes::new(
+                &["/mcp".to_owned(), "/api/mcp".to_owned()],
+                &[Document { path: "/.well-known/x".into(), json: "{}".into() }],
+                placed,
+            )
+            .check(&mut request)?;
             let visit = Visit::of(&request).unwrap();
             Ok((visit.route, visit.place.as_ref().map(|place| format!("{}+{}", place.organization, place.project))))
         };
@@ -157,6 +167,8 @@ mod tests {
         }
         assert_eq!(asked(true, "GET", "/mcp/acme/main"), Err(Barred::Method("POST")));
         assert_eq!(asked(true, "GET", "/mcp/health"), Ok((Some(Route::Health), None)));
+        assert_eq!(asked(true, "GET", "/.well-known/x"), Ok((Some(Route::Document(0)), None)));
+        assert_eq!(asked(true, "POST", "/.well-known/x"), Err(Barred::Method("GET, HEAD")));
         for none in ["/mcp/acme", "/mcp/acme/main/", "/mcp/acme/main/x", "/mcp/", "/other/acme/main", "/mcpx/acme/main"] {
             assert_eq!(asked(true, "POST", none), Err(Barred::NotFound), "{none}");
         }
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn the_query_is_not_the_path() {
         let mut request = crate::gate::trial::request().uri("/mcp?toolsets=history&token=x").body(()).unwrap();
-        assert_eq!(Routes::new(&["/mcp".to_owned()], false).check(&mut request), Ok(()));
+        assert_eq!(Routes::new(&["/mcp".to_owned()], &[], false).check(&mut request), Ok(()));
         assert_eq!(Visit::of(&request).unwrap().route, Some(Route::Mcp(0)));
     }
 }

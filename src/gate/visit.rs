@@ -15,6 +15,8 @@ pub enum Route {
     Mcp(usize),
     /// Health of an endpoint: GET, no token.
     Health,
+    /// A document that anybody may read: GET, no token. The index is into the documents.
+    Document(usize),
 }
 
 /// What is known of one request.
