@@ -165,7 +165,7 @@ impl Service {
         watch_connections(&metrics, &counters).map_err(fault)?;
         let anonymous = settings.anonymous();
         let stranger = settings.stranger();
-        let tools = ENTRIES.iter().filter(|entry| listed(&stranger, entry)).count();
+        let tools = ENTRIES.iter().filter(|entry| settings.toolsets.offer(entry) && listed(&stranger, entry)).count();
         let health = Arc::new(Health::new(store));
         hooks.start();
         Ok(Self { gate, health, metrics, counters, hooks, anonymous, tools, read_only: session.read_only() })

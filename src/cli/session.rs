@@ -36,6 +36,9 @@ use crate::{
     tools::{Ctx, render::Style},
 };
 
+/// The id of the one project that is opened here.
+const PROJECT: &str = "local";
+
 /// What the command line says of where to work.
 pub struct Place {
     /// `--project DIR`.
@@ -142,6 +145,7 @@ impl Session {
     #[must_use]
     pub fn ctx(&self) -> Ctx {
         Ctx {
+            project: PROJECT.into(),
             store: self.shared.store.clone(),
             caller: Caller::local(),
             now: clock::now(),
@@ -161,7 +165,7 @@ impl Session {
     pub fn settings(&self, style: Style, audit: bool) -> Settings {
         let shared = self.shared.clone();
         Settings {
-            project: "local".into(),
+            project: PROJECT.into(),
             store: shared.store.clone(),
             redactor: shared.redactor.clone(),
             limits: shared.config.tool_limits(),

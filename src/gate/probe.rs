@@ -40,6 +40,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
     Entry {
         name,
         verb: name,
+        alias: None,
         about: "",
         title: "",
         doc: "",

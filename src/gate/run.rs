@@ -87,8 +87,16 @@ impl Drop for GivenUp {
 /// The call's mark of its caller goes with it: who leaves while it is computed has it running until the thread has noticed.
 fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, ToolError> {
     let _mark = call.mark;
-    let Settings { store, limits, style, .. } = settings;
+    let Settings { project, store, limits, style, .. } = settings;
     let store = store.clone().heeding(cancel);
-    let ctx = Ctx { store, caller: call.caller, now: clock::now(), limits: limits.clone(), style: *style, note: call.note };
+    let ctx = Ctx {
+        project: project.clone(),
+        store,
+        caller: call.caller,
+        now: clock::now(),
+        limits: limits.clone(),
+        style: *style,
+        note: call.note,
+    };
     (call.entry.run)(&ctx, call.arguments)
 }

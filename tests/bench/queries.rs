@@ -106,7 +106,7 @@ fn spent(made: &Made, tool: &str, arguments: &str) -> Result<Spent, Failed> {
     let caller = Caller::local();
     let store = Sqlite::open(&made.path, &caller.local_scope(), &Options::default())?;
     let now = runlore::domain::time::Timestamp::from_millis(NOW_MS);
-    let ctx = Ctx { store: Arc::new(store), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None };
+    let ctx = Ctx { project: "p".into(), store: Arc::new(store), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None };
     let call = || -> Result<(f64, usize), Failed> {
         let arguments = arguments.clone();
         let begun = cpu_ms()?;

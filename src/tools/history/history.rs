@@ -437,7 +437,7 @@ mod tests {
 
     fn ctx(store: Arc<Model>, rows: usize) -> Ctx {
         let limits = Limits { rows, ..Limits::default() };
-        Ctx { store, caller: Caller::local(), now: Timestamp::from_millis(0), limits, style: Style::PLAIN, note: None }
+        Ctx { project: "p".into(), store, caller: Caller::local(), now: Timestamp::from_millis(0), limits, style: Style::PLAIN, note: None }
     }
 
     fn by_case(store: &Arc<Model>, rows: usize) -> Output {

@@ -43,6 +43,7 @@ fn nightly(id: &str, at: i64, worse: bool) -> Log {
 
 fn ask(store: &Arc<Model>, rows: usize, tool: &str, arguments: &Value) -> Result<Value, ToolError> {
     let ctx = Ctx {
+        project: "p".into(),
         store: store.clone(),
         caller: Caller::local(),
         now: clock::now(),

@@ -315,7 +315,8 @@ mod tests {
 
     fn ask(store: &Arc<Model>, arguments: serde_json::Value) -> Output {
         let (caller, now) = (Caller::local(), Timestamp::from_millis(0));
-        let ctx = Ctx { store: store.clone(), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None };
+        let ctx =
+            Ctx { project: "p".into(), store: store.clone(), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None };
         PlanRun::call(&ctx, serde_json::from_value(arguments).unwrap()).unwrap()
     }
 

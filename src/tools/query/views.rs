@@ -233,7 +233,7 @@ mod tests {
         log("a", 1).with([attempt("1", Outcome::Pass), attempt("2", Outcome::Fail)]).put(&store as &dyn Store).unwrap();
         let caller = Caller::local();
         let now = Timestamp::from_millis(0);
-        (Ctx { store: Arc::new(store), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None }, dir)
+        (Ctx { project: "p".into(), store: Arc::new(store), caller, now, limits: Limits::default(), style: Style::PLAIN, note: None }, dir)
     }
 
     fn local() -> (Ctx, tempfile::TempDir) {

@@ -245,6 +245,14 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn projections(&self, _: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>> {
+        Ok(None)
+    }
+
+    fn cursor_key(&self) -> Result<[u8; 32]> {
+        Ok([7; 32])
+    }
+
     fn bases(&self, _: &BaseQuery<'_>) -> Result<Vec<Base>> {
         Ok(Vec::new())
     }

@@ -39,7 +39,15 @@ fn put(store: &Model, id: &str, at: i64, side: &Side) {
 
 fn ask(store: &Arc<Model>, rows: usize, tool: &str, arguments: &Value) -> Value {
     let (caller, now) = (Caller::local(), Timestamp::from_millis(0));
-    let ctx = Ctx { store: store.clone(), caller, now, limits: Limits { rows, ..Limits::default() }, style: Style::PLAIN, note: None };
+    let ctx = Ctx {
+        project: "p".into(),
+        store: store.clone(),
+        caller,
+        now,
+        limits: Limits { rows, ..Limits::default() },
+        style: Style::PLAIN,
+        note: None,
+    };
     let entry = find(tool).unwrap();
     let answer = (entry.run)(&ctx, (entry.canonical)(arguments.as_object().cloned().unwrap()).unwrap()).unwrap();
     serde_json::from_str(answer.json.get()).unwrap()

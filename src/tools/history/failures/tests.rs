@@ -21,7 +21,15 @@ use crate::{
 };
 
 fn ctx(store: &Arc<Model>, caller: Caller) -> Ctx {
-    Ctx { store: store.clone(), caller, now: Timestamp::from_millis(0), limits: Limits::default(), style: Style::PLAIN, note: None }
+    Ctx {
+        project: "p".into(),
+        store: store.clone(),
+        caller,
+        now: Timestamp::from_millis(0),
+        limits: Limits::default(),
+        style: Style::PLAIN,
+        note: None,
+    }
 }
 
 fn called(store: &Arc<Model>, input: Value) -> Output {
