@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Run;
 use crate::domain::{
-    log::{LogHeader, RunStatus},
+    log::{LogHeader, RunStatus, Source},
     outcome::Counts,
     time::Timestamp,
 };
@@ -77,7 +77,7 @@ pub struct ProjectionPage {
 }
 
 impl ProjectionPage {
-    /// The same for whom texts are hidden from (decision 35): why a run failed and its free pairs, as everywhere.
+    /// The same for whom texts are hidden from (decision 35): why a run failed, its report and its free pairs, as everywhere.
     #[must_use]
     pub fn without_text(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.said = Said::default());
@@ -92,6 +92,8 @@ pub struct Projection {
     pub run: Run,
     /// The arms that tried the evaluation, by name; all of the run's where none has.
     pub arms: Vec<ProjectionArm>,
+    /// Where the evaluation is defined, as the run's newest log has it.
+    pub source: Option<Source>,
     /// Over the attempts of the evaluation, by every arm.
     pub counts: Counts,
     /// The checks of those attempts, by name; empty while the run has not ended.
@@ -127,6 +129,8 @@ pub struct CheckMean {
 pub struct Said {
     /// Why it failed: that of its newest log that failed whole.
     pub error: Option<String>,
+    /// Where a report of it stands: the newest log's word.
+    pub report_path: Option<String>,
     /// Name/value pairs; of two logs the newer one's value stands.
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
@@ -135,12 +139,13 @@ pub struct Said {
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 pub struct SaidByLog {
     error: Option<String>,
+    report_path: Option<String>,
     metadata: BTreeMap<String, serde_json::Value>,
 }
 
 impl From<LogHeader> for SaidByLog {
     fn from(header: LogHeader) -> Self {
-        Self { error: header.error, metadata: header.metadata }
+        Self { error: header.error, report_path: header.report_path, metadata: header.metadata }
     }
 }
 
@@ -150,6 +155,7 @@ impl Said {
     pub fn together(logs: impl IntoIterator<Item = SaidByLog>) -> Self {
         logs.into_iter().fold(Self::default(), |mut said, log| {
             said.error = log.error.or(said.error);
+            said.report_path = log.report_path.or(said.report_path);
             said.metadata.extend(log.metadata);
             said
         })

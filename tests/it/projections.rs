@@ -108,3 +108,27 @@ fn what_is_not_there_or_not_taken_is_a_result_that_says_so() {
     }
     assert!(server.call(NAME, json!({"eval_id": evaluation, "project_reference": "local"}))["result"]["isError"] == json!(false));
 }
+
+/// The record that uses every field: where each field of the row comes from (decision 76).
+#[test]
+fn a_record_is_told_as_a_row() {
+    let project = Project::new();
+    let text = std::fs::read_to_string(fixtures().join("record/run.json")).unwrap();
+    project.write(".history/a/run.json", &text);
+    project.write(".history/a/transcripts/base.jsonl", "{\"role\":\"user\"}\n");
+    let answer = server(&project, ALONE).call(NAME, json!({"eval_id": "sum"}))["result"]["structuredContent"].clone();
+    let row = &answer["data"][0];
+    let summary = &row["summary"];
+    assert_eq!((&row["target"], &row["metadata"]), (&json!("skilled"), &json!({"job": 7, "arms": ["base"]})), "{row}");
+    assert_eq!(row["source"], json!({"file_path": "evals/sum.py", "export_name": "sum"}));
+    assert_eq!((&row["report_path"], &row["error"], &row["status"]), (&json!("reports/sweep.html"), &Value::Null, &json!("completed")));
+    assert_eq!(summary["counts"], json!({"passed": 1, "failed": 1, "infra": 1, "unscored": 0, "missing": 1}));
+    assert_eq!((&summary["records"], &summary["pass_rate"]), (&json!(3), &json!(0.5)));
+    assert!(summary["metrics"].as_array().unwrap().iter().all(|metric| metric["cases"].as_u64() > Some(0)), "{summary}");
+    assert_eq!((&row["created_at"], &row["started_at"]), (&json!("2026-03-01T10:00:00Z"), &json!("2026-03-01T10:00:01Z")));
+    // Over a public server why it failed, its report and its pairs are not told (decision 35); names and numbers are.
+    let service = Service::with(project, "", &["--public", "--toolsets", "projections"]);
+    let public = service.call(NAME, &json!({"eval_id": "sum"}))["structuredContent"]["data"][0].clone();
+    assert_eq!((&public["report_path"], &public["metadata"]), (&Value::Null, &json!({"arms": ["base"]})));
+    assert_eq!(&public["summary"], summary);
+}

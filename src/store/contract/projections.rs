@@ -4,6 +4,7 @@
 //! Does not: know an adapter, or cursors.
 
 use super::*;
+use crate::domain::log::Source;
 
 /// What can be sorted by, and which way.
 pub(crate) const ORDERS: [(ProjectionSort, bool); 4] = [
@@ -15,10 +16,10 @@ pub(crate) const ORDERS: [(ProjectionSort, bool); 4] = [
 
 /// A row as text, without what depends on the order of changes or on the last bit of a sum.
 pub(crate) fn line(row: &Projection) -> String {
-    let Projection { run, arms, counts, checks, said } = row;
+    let Projection { run, arms, source, counts, checks, said } = row;
     let checks: Vec<String> =
         checks.iter().map(|check| format!("{} {:.9} {} {}", check.name, check.mean, check.cases, check.answers)).collect();
-    format!("{} {:?} {:?} {arms:?} {counts:?} {checks:?} {said:?}", run.run_id, run.status, run.created_at)
+    format!("{} {:?} {:?} {arms:?} {source:?} {counts:?} {checks:?} {said:?}", run.run_id, run.status, run.created_at)
 }
 
 fn newest(limit: usize) -> ProjectionQuery<'static> {
@@ -104,18 +105,27 @@ pub(crate) fn a_page_says_what_its_runs_say(store: &dyn Store) {
     first.header.status = RunStatus::Failed;
     first.header.error = Some("out of money".into());
     first.header.metadata = BTreeMap::from([("k".to_owned(), 1.into()), ("old".to_owned(), true.into())]);
+    let source = Source { file: "evals/e.py".into(), export: "e".into() };
+    first.header.evaluations[0].source = Some(source.clone());
+    first.header.report_path = Some("reports/old.html".into());
     first.put(store).unwrap();
     let mut second = log("b", 2).run("Ra").of(evaluation("f")).by("m");
     second.header.metadata = BTreeMap::from([("k".to_owned(), 2.into())]);
+    second.header.report_path = Some("reports/new.html".into());
     second.put(store).unwrap();
     let row = store.projections(&newest(9)).unwrap().unwrap().rows.remove(0);
     assert_eq!(Some(&row.run), store.select(&Selector::Id("Ra"), 1).unwrap().first());
     let arms: Vec<(&str, Option<&str>)> = row.arms.iter().map(|arm| (arm.name.as_str(), arm.role.as_deref())).collect();
     assert_eq!(arms, [("m", None), ("n", Some("variant"))]);
     assert_eq!(row.counts, counts(2, 1, 1, 1, 0));
+    assert_eq!(row.source, Some(source));
     assert_eq!(
         row.said,
-        Said { error: Some("out of money".into()), metadata: [("k".to_owned(), 2.into()), ("old".to_owned(), true.into())].into() }
+        Said {
+            error: Some("out of money".into()),
+            report_path: Some("reports/new.html".into()),
+            metadata: [("k".to_owned(), 2.into()), ("old".to_owned(), true.into())].into()
+        }
     );
     // Case 1: 1, 0, and passed without a value; case 2 was measured though not judged; case 3 broke.
     let expected = (2.0 / 3.0 + 0.25) / 2.0;

@@ -45,7 +45,12 @@ fn projection(model: &ModelRun, evaluation: &str) -> Projection {
         arms: arms.map(|arm| ProjectionArm { name: arm.info.name.clone(), role: arm.info.role.clone() }).collect(),
         counts: cells.iter().fold(Counts::default(), |sum, cell| sum.plus(cell.counts)),
         checks: if model.run.status.ended() { checks(model, evaluation) } else { Vec::new() },
-        said: Said { error: model.extras.error.clone(), metadata: model.extras.metadata.clone() },
+        source: model.evaluations.iter().find(|one| one.info.id == evaluation).and_then(|one| one.info.source.clone()),
+        said: Said {
+            error: model.extras.error.clone(),
+            report_path: model.extras.report_path.clone(),
+            metadata: model.extras.metadata.clone(),
+        },
     }
 }
 

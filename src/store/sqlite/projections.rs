@@ -7,7 +7,7 @@ use rusqlite::{Connection, ToSql, params};
 
 use super::{names, runs};
 use crate::{
-    domain::outcome::Counts,
+    domain::{log::Source, outcome::Counts},
     store::{
         CheckMean, Error, Projection, ProjectionArm, ProjectionPage, ProjectionPlace, ProjectionQuery, ProjectionSort, Result, Run, Said,
         SaidByLog,
@@ -97,7 +97,14 @@ fn projection(connection: &Connection, run_no: i64, eval_no: i64) -> Result<Proj
         arms = of_run(connection, run_no)?;
     }
     let checks = if run.status.ended() { checks(connection, run_no, eval_no)? } else { Vec::new() };
-    Ok(Projection { arms, counts, checks, said: said(connection, run_no)?, run })
+    Ok(Projection { arms, source: source(connection, run_no, eval_no)?, counts, checks, said: said(connection, run_no)?, run })
+}
+
+/// Where the run has the evaluation from.
+fn source(connection: &Connection, run_no: i64, eval_no: i64) -> Result<Option<Source>> {
+    let sql = "SELECT info ->> '$.source' FROM run_evaluations_m WHERE run_no = ?1 AND eval_no = ?2";
+    let text: Option<String> = connection.prepare_cached(sql)?.query_row([run_no, eval_no], |row| row.get(0))?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
 const TRIED: &str = "SELECT a.name, m.role, c.passed, c.failed, c.infra, c.unscored, c.missing FROM cells_m c

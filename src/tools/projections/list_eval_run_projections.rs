@@ -127,9 +127,12 @@ pub struct Row {
     pub target_kind: &'static str,
     /// The arm that tried the evaluation; of several the first variant by name. Empty where no log names one.
     pub target: String,
+    /// Where the evaluation is defined, when known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceFile>,
     /// What came of the evaluation's attempts, by every arm; null until the run ends.
     pub summary: Option<Summary>,
-    /// Null: no record names one.
+    /// Where a report of it stands; null where nobody says so.
     pub report_path: Option<String>,
     /// Why the run failed; null where it did not.
     pub error: Option<Failure>,
@@ -141,6 +144,15 @@ pub struct Row {
     pub started_at: Option<Timestamp>,
     /// When work ended.
     pub completed_at: Option<Timestamp>,
+}
+
+/// Where an evaluation is defined.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SourceFile {
+    /// The file.
+    pub file_path: String,
+    /// The name in it that declares the evaluation.
+    pub export_name: String,
 }
 
 /// What came of an evaluation's attempts in a run.
@@ -305,7 +317,7 @@ fn page_info(cursors: &Cursors, query: &ProjectionQuery<'_>, page: &ProjectionPa
 }
 
 fn projected(row: Projection, evaluation: &str) -> Row {
-    let Projection { run, arms, counts, checks, said } = row;
+    let Projection { run, arms, source, counts, checks, said } = row;
     let (target, others) = target(arms);
     let mut metadata: Map<String, Value> = said.metadata.into_iter().collect();
     if !others.is_empty() {
@@ -318,8 +330,9 @@ fn projected(row: Projection, evaluation: &str) -> Row {
         status: run.status,
         target_kind: "agent",
         target,
+        source: source.map(|source| SourceFile { file_path: source.file, export_name: source.export }),
         summary: run.status.ended().then(|| summary(counts, checks)),
-        report_path: None,
+        report_path: said.report_path,
         error: (run.status == RunStatus::Failed).then_some(Failure { message: said.error }),
         metadata,
         created_at: run.created_at,

@@ -144,6 +144,8 @@ fn filled() -> Arc<Model> {
     with_status("a", 1, RunStatus::Completed).put(&*store).unwrap();
     let mut failed = with_status("b", 2, RunStatus::Failed);
     failed.header.error = Some("the provider is out of money".into());
+    failed.header.report_path = Some("reports/b.html".into());
+    failed.header.evaluations[0].source = Some(crate::domain::log::Source { file: "evals/e.py".into(), export: "e".into() });
     failed.put(&*store).unwrap();
     let mut begun = with_status("c", 3, RunStatus::Running);
     (begun.header.completed_at, begun.header.metadata) = (None, [("branch".to_owned(), json!({"name": "main"}))].into());
