@@ -193,7 +193,7 @@ impl Service {
         let stranger = settings.stranger();
         // What health says of tools: how many a stranger is shown (decision 79).
         let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
-        let tools = ENTRIES.iter().filter(|entry| listed(&shown, entry)).count();
+        let tools = ENTRIES.iter().filter(|entry| settings.toolsets.offer(entry) && listed(&shown, entry)).count();
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };

@@ -14,6 +14,7 @@ mod error;
 mod extras;
 #[cfg(test)]
 pub(crate) mod model;
+mod projection;
 pub mod query;
 pub mod sqlite;
 
@@ -25,6 +26,7 @@ pub use self::{
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     error::Error,
     extras::{AttemptRest, RunExtras},
+    projection::{CheckMean, Projection, ProjectionArm, ProjectionPage, ProjectionPlace, ProjectionQuery, ProjectionSort, Said, SaidByLog},
     query::{Object, Query, QueryFault, Rows},
 };
 pub use crate::domain::log::Kind;
@@ -410,6 +412,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>>;
+
+    /// A page of the runs that hold an evaluation, all of one state; none where the project has never seen the evaluation.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn projections(&self, query: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>>;
+
+    /// A key that only this project has, made with it and the same for ever: what is given out and must come back unchanged is bound with it.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn cursor_key(&self) -> Result<[u8; 32]>;
 
     /// Recorded, completed runs that hold a counted cell of one of the query's keys, newest first.
     ///

@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod cursor;
 pub mod error;
 pub mod history;
+pub mod projections;
 pub mod query;
 pub mod render;
 pub mod resolve;
@@ -66,6 +67,7 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<query::views::CheckDiscrimination>(),
     Entry::of::<query::views::CheckRates>(),
     Entry::of::<query::views::CheckStreaks>(),
+    Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
     Entry::of::<workspace::whoami::Whoami>(),
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
@@ -148,6 +150,8 @@ pub trait Tool {
     const NAME: &'static str;
     /// The same as a command-line verb, in kebab-case.
     const VERB: &'static str = Self::NAME;
+    /// Another name that it is called by and that no list shows (decision 84).
+    const ALIAS: Option<&'static str> = None;
     /// The title that people see.
     const TITLE: &'static str;
     /// What it answers, in a few words: its line in `runlore --help`.
@@ -162,6 +166,9 @@ pub trait Tool {
     const ROLE: Role = Role::Viewer;
     /// Whether it is about one project.
     const OF_PROJECT: bool = true;
+    /// The argument that names the project, where a document fixes one and the schema has it; else the registry adds its own where a caller
+    /// sees several.
+    const PROJECT_ARGUMENT: Option<&'static str> = None;
     /// Whether it stands in the list of those who brought no credential (decision 46): what is still being tried does not.
     const RELEASED: bool = false;
     /// Arguments that ask for texts of attempts: for whom may not read those, they are not there (decision 35).
@@ -178,6 +185,18 @@ pub trait Tool {
     type Input: Args + DeserializeOwned + Serialize + JsonSchema;
     /// The result.
     type Output: Serialize + JsonSchema;
+
+    /// The JSON Schema of the arguments; a tool gives one itself where a document fixes it.
+    #[must_use]
+    fn input_schema() -> Map<String, Value> {
+        arguments::input_schema::<Self::Input>()
+    }
+
+    /// The JSON Schema of the result; likewise.
+    #[must_use]
+    fn output_schema() -> Map<String, Value> {
+        arguments::output_schema::<Self::Output>()
+    }
 
     /// The arguments of a command line.
     ///
@@ -214,6 +233,8 @@ pub struct Entry {
     pub name: &'static str,
     /// [`Tool::VERB`].
     pub verb: &'static str,
+    /// [`Tool::ALIAS`].
+    pub alias: Option<&'static str>,
     /// [`Tool::TITLE`].
     pub title: &'static str,
     /// [`Tool::ABOUT`].
@@ -228,6 +249,8 @@ pub struct Entry {
     pub role: Role,
     /// [`Tool::OF_PROJECT`].
     pub of_project: bool,
+    /// [`Tool::PROJECT_ARGUMENT`].
+    pub project_argument: Option<&'static str>,
     /// [`Tool::TEXT_ARGUMENTS`].
     pub text_arguments: &'static [&'static str],
     /// [`Tool::RELEASED`].
@@ -255,6 +278,7 @@ impl Entry {
         Self {
             name: T::NAME,
             verb: T::VERB,
+            alias: T::ALIAS,
             title: T::TITLE,
             about: T::ABOUT,
             doc: T::DOC,
@@ -262,12 +286,13 @@ impl Entry {
             scopes: T::SCOPES,
             role: T::ROLE,
             of_project: T::OF_PROJECT,
+            project_argument: T::PROJECT_ARGUMENT,
             released: T::RELEASED,
             text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
-            input_schema: arguments::input_schema::<T::Input>,
-            output_schema: arguments::output_schema::<T::Output>,
+            input_schema: T::input_schema,
+            output_schema: T::output_schema,
             command: command::<T>,
             arguments: from_matches::<T>,
             canonical: canonical::<T>,
@@ -280,6 +305,7 @@ impl Entry {
 pub static UNKNOWN: Entry = Entry {
     name: "unknown",
     verb: "unknown",
+    alias: None,
     about: "",
     title: "",
     doc: "",
@@ -287,6 +313,7 @@ pub static UNKNOWN: Entry = Entry {
     scopes: &[],
     role: Role::Viewer,
     of_project: true,
+    project_argument: None,
     text_arguments: &[],
     released: false,
     weight: Weight::Light,
@@ -317,11 +344,11 @@ fn names_of(entry: &Entry) -> Vec<String> {
     properties.into_iter().flat_map(|names| names.keys().cloned()).collect()
 }
 
-/// The entry that `name` means: its own name, or one with dots or dashes for underscores (decision 84).
+/// The entry that `name` means: its own name, one with dots or dashes for underscores, or its alias to the letter (decision 84).
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     let plain = name.replace(['.', '-'], "_");
-    ENTRIES.iter().find(|entry| entry.name == plain)
+    ENTRIES.iter().find(|entry| entry.name == plain || entry.alias == Some(name))
 }
 
 fn command<T: Tool>() -> Command {
@@ -377,6 +404,9 @@ mod tests {
         assert_eq!(find("runs-list").map(|entry| entry.name), Some("runs_list"));
         assert_eq!(find("runs.list").map(|entry| entry.name), Some("runs_list"));
         assert!(find("runs list").is_none());
+        let alias = "veryfront__list_eval_run_projections";
+        assert_eq!(find(alias).map(|entry| entry.name), Some("list_eval_run_projections"));
+        assert!(find("veryfront--list-eval-run-projections").is_none() && ENTRIES.iter().all(|entry| entry.name != alias));
     }
 
     #[test]

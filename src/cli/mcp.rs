@@ -24,7 +24,7 @@ pub struct McpArgs {
     /// Serve over HTTP instead of standard input and output.
     #[arg(long)]
     pub http: bool,
-    /// Only these tools, with commas between: history, query, workspace.
+    /// Only these tools, with commas between: history, query (these two where it is not said), workspace, projections.
     #[arg(long, value_name = "WORDS", value_parser = Toolsets::parse)]
     pub toolsets: Option<Toolsets>,
     /// What the HTTP service is told.
@@ -47,7 +47,7 @@ pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
     if args.http {
         let config = session::config(place)?;
         let settings = serve::settings::Settings::for_mcp(&args.flags, &config).map_err(CliError::Usage)?;
-        let settings = serve::settings::Settings { toolsets: args.toolsets.unwrap_or_default(), ..settings };
+        let settings = serve::settings::Settings { toolsets: args.toolsets.unwrap_or_else(Toolsets::local), ..settings };
         return serve::run(&Session::open_as(place, &settings.anonymous())?, settings);
     }
     if let Some(flag) = args.flags.given() {
@@ -56,7 +56,7 @@ pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
     let session = Session::open(place)?;
     session.begin_index();
     let gate = Gate::new(session.settings(Style::PLAIN, true));
-    let handler = Handler::new(Core::new(gate).offering(args.toolsets.unwrap_or_default()), Caller::local());
+    let handler = Handler::new(Core::new(gate).offering(args.toolsets.unwrap_or_else(Toolsets::local)), Caller::local());
     session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;
     Ok(0)
 }

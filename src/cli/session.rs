@@ -39,6 +39,9 @@ use crate::{
     tools::{Ctx, render::Style},
 };
 
+/// The id of the one project that is opened here.
+const PROJECT: &str = "local";
+
 /// What the command line says of where to work.
 pub struct Place {
     /// `--project DIR`.
@@ -168,7 +171,7 @@ impl Session {
             let shared = shared.clone();
             Box::pin(async move { shared.refresh().await })
         });
-        let only = Only(Project { id: "local".into(), store, refresh });
+        let only = Only(Project { id: PROJECT.into(), store, refresh });
         Settings { redactor, style, audit, ..settings_for(&config, Arc::new(only)) }
     }
 

@@ -94,6 +94,16 @@ pub struct Git {
     pub dirty: Option<bool>,
 }
 
+/// Where an evaluation is defined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The file, as the tool wrote it.
+    pub file: String,
+    /// The name in it that declares the evaluation.
+    pub export: String,
+}
+
 /// An evaluation as a log describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationInfo {
@@ -103,6 +113,9 @@ pub struct EvaluationInfo {
     pub version: Option<String>,
     /// Evaluations made from one template share a family.
     pub family: Option<String>,
+    /// Where it is defined, where the log says both file and name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The threshold that the log itself declares.
     pub threshold: Option<f64>,
     /// The dataset's name.
@@ -190,4 +203,7 @@ pub struct LogHeader {
     pub metadata: BTreeMap<String, serde_json::Value>,
     /// What the tool itself reported.
     pub metrics: Vec<ReportedMetric>,
+    /// Where somebody put a report of it, as he wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_path: Option<String>,
 }

@@ -13,7 +13,7 @@ use super::{
     attempt::{Check, Usage},
     cell::Verdict,
     extras::{Answer, ContextUse, Pair, SkillFile, SkillRead},
-    log::{Git, Kind, ReportedMetric, RunStatus},
+    log::{Git, Kind, ReportedMetric, RunStatus, Source},
     outcome::{Counts, Outcome},
     time::Timestamp,
 };
@@ -58,6 +58,9 @@ pub struct RunRecord {
     /// Why it failed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where a report of it stands. Only told, never opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_path: Option<String>,
     /// Free labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -118,6 +121,9 @@ pub struct Eval {
     /// Evaluations made from one template share a family.
     #[serde(default)]
     pub family: Option<String>,
+    /// Where it is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The rate from which a cell passes, 0 to 1, where declared.
     #[serde(default)]
     pub threshold: Option<f64>,

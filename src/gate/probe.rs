@@ -41,6 +41,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
     Entry {
         name,
         verb: name,
+        alias: None,
         about: "",
         title: "",
         doc: "",
@@ -48,6 +49,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         scopes: &[],
         role: Role::Viewer,
         of_project: true,
+        project_argument: None,
         text_arguments: &[],
         released: false,
         weight,

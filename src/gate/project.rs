@@ -75,7 +75,7 @@ pub trait Projects: Send + Sync {
         self.visible(caller).len() > 1
     }
 
-    /// The one at `place`, else the one that `named` names, else the only one that `caller` may see.
+    /// The one at `place`, else the one that `named` names (which must be the same where both are given), else the only one that `caller` may see.
     fn find(&self, caller: &Caller, place: Option<&Place>, named: Option<&str>) -> Found;
 }
 
@@ -91,15 +91,15 @@ impl Projects for Only {
         false
     }
 
-    fn find(&self, _: &Caller, _: Option<&Place>, _: Option<&str>) -> Found {
-        Found::Here(self.0.clone())
+    fn find(&self, _: &Caller, _: Option<&Place>, named: Option<&str>) -> Found {
+        if named.is_none_or(|named| named == &*self.0.id) { Found::Here(self.0.clone()) } else { Found::Lost(Lost::NotFound) }
     }
 }
 
-/// Whether `entry` takes the argument from `caller`, who came to `place`.
+/// Whether the registry adds the argument to what `entry` takes from `caller`, who came to `place`.
 #[must_use]
 pub fn asked_of(projects: &dyn Projects, entry: &Entry, caller: &Caller, place: Option<&Place>) -> bool {
-    entry.of_project && place.is_none() && !caller.is_nobody() && projects.several(caller)
+    entry.of_project && entry.project_argument.is_none() && place.is_none() && !caller.is_nobody() && projects.several(caller)
 }
 
 /// The step.
@@ -116,7 +116,10 @@ impl ProjectStep {
 
     async fn find(&self, call: &mut Call) -> Result<Project, Refusal> {
         let asked = asked_of(&*self.projects, call.entry, &call.caller, call.place.as_deref());
-        let named = if asked { taken_off(call)? } else { None };
+        let named = match call.entry.project_argument.or(Some(ARGUMENT).filter(|_| asked)) {
+            Some(argument) => taken_off(call, argument)?,
+            None => None,
+        };
         let found = match self.projects.find(&call.caller, call.place.as_deref(), named.as_deref()) {
             Found::Here(project) => return Ok(project),
             Found::Opening(opening) => opening.await,
@@ -126,28 +129,29 @@ impl ProjectStep {
     }
 
     fn refused(&self, lost: Lost, call: &Call, named: Option<&str>) -> Refusal {
+        let argument = call.entry.project_argument.unwrap_or(ARGUMENT);
         Refusal::Tool(match (lost, named) {
             (Lost::Store(error), _) => ToolError::from(error),
             (Lost::NotFound, Some(named)) => {
-                ToolError::NotFound(format!("argument {ARGUMENT}: there is no project \"{}\"", clean(&shorten(named, 80))))
+                ToolError::NotFound(format!("argument {argument}: there is no project \"{}\"", clean(&shorten(named, 80))))
             }
             (Lost::NotFound, None) => ToolError::NotFound("there is no project that you may see".to_owned()),
             (Lost::Which, _) => {
                 let mut names = self.projects.visible(&call.caller);
                 let more = if names.len() > NAMED_MAX { " and more" } else { "" };
                 names.truncate(NAMED_MAX);
-                ToolError::Argument(format!("argument {ARGUMENT}: say which project; there are {}{more}", names.join(", ")))
+                ToolError::Argument(format!("argument {argument}: say which project; there are {}{more}", names.join(", ")))
             }
         })
     }
 }
 
 /// The project that the arguments name, which are without it then.
-fn taken_off(call: &mut Call) -> Result<Option<String>, Refusal> {
-    match call.arguments.remove(ARGUMENT) {
+fn taken_off(call: &mut Call, argument: &str) -> Result<Option<String>, Refusal> {
+    match call.arguments.remove(argument) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) => Ok(Some(name)),
-        Some(_) => Err(Refusal::Tool(ToolError::Argument(format!("argument {ARGUMENT}: give the project's name as a text")))),
+        Some(_) => Err(Refusal::Tool(ToolError::Argument(format!("argument {argument}: give the project's name as a text")))),
     }
 }
 

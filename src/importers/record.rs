@@ -124,6 +124,7 @@ fn header(record: &RunRecord) -> LogHeader {
         tags: record.tags.clone(),
         metadata: record.metadata.clone(),
         metrics: record.metrics.clone(),
+        report_path: record.report_path.clone(),
     }
 }
 
@@ -133,6 +134,7 @@ fn evaluation(eval: &Eval) -> EvaluationInfo {
         id: eval.id.clone(),
         version: eval.version.clone(),
         family: eval.family.clone(),
+        source: eval.source.clone(),
         threshold: eval.threshold,
         dataset: dataset.and_then(|dataset| dataset.id.clone()),
         dataset_cases: dataset.and_then(|dataset| dataset.cases),

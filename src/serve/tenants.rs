@@ -207,7 +207,8 @@ impl Parts {
         let directory = self.tenants.directory();
         if let Some(place) = place {
             let found = directory.scope(caller, &place.organization, &place.project);
-            return found.map(|(scope, _)| scope).ok_or(Lost::NotFound);
+            let same = |scope: &Scope| named.is_none_or(|named| by_name(&directory, caller, named).as_ref() == Some(scope));
+            return found.map(|(scope, _)| scope).filter(same).ok_or(Lost::NotFound);
         }
         match named {
             Some(named) => by_name(&directory, caller, named).ok_or(Lost::NotFound),

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
-    Point, PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint,
+    RunQuery, Selector, Store, Streak,
 };
 use crate::domain::{
     cell::{Cell, CellKey, Grain},
@@ -121,6 +122,14 @@ impl Store for Absent {
     }
 
     fn analyses(&self, _: &str) -> Result<Vec<Analysis>> {
+        none()
+    }
+
+    fn projections(&self, _: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>> {
+        none()
+    }
+
+    fn cursor_key(&self) -> Result<[u8; 32]> {
         none()
     }
 

@@ -6,6 +6,7 @@
 mod extras;
 mod logs;
 mod named;
+mod projections;
 pub(crate) mod random;
 
 use super::*;
@@ -18,6 +19,7 @@ use crate::{
 pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
 pub(crate) use named::{names_are_looked_up, transcripts_are_read_whole};
+pub(crate) use projections::*;
 
 /// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
 macro_rules! contract {
@@ -41,6 +43,7 @@ macro_rules! contract {
             cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
+            runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
             analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };

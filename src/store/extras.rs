@@ -46,6 +46,8 @@ pub struct RunExtras {
     pub invalidated: bool,
     /// Why it failed: that of its newest log that failed whole.
     pub error: Option<String>,
+    /// Where a report of it stands: the newest log's word.
+    pub report_path: Option<String>,
     /// Labels, in order.
     pub tags: Vec<String>,
     /// Name/value pairs; of two logs the newer one's value stands.
@@ -67,6 +69,7 @@ impl RunExtras {
         for header in headers {
             out.invalidated |= header.invalidated;
             out.error = header.error.or(out.error);
+            out.report_path = header.report_path.or(out.report_path);
             out.tags.extend(header.tags);
             out.metadata.extend(header.metadata);
             let only = if header.evaluations.len() == 1 { header.evaluations.first().map(|info| info.id.clone()) } else { None };
@@ -95,6 +98,6 @@ impl RunExtras {
     /// The same for whom texts are hidden from (decision 35): names and numbers stay.
     #[must_use]
     pub fn without_text(self) -> Self {
-        Self { error: None, metadata: BTreeMap::new(), ..self }
+        Self { error: None, report_path: None, metadata: BTreeMap::new(), ..self }
     }
 }

@@ -3,10 +3,12 @@
 //! Promises: no SQL and no cleverness, so that reading it is believing it; other tests may use it as a store that costs nothing to open.
 //! Does not: save anything, or care how long it takes.
 
+mod projections;
 mod world;
 
 use std::{
     collections::BTreeSet,
+    hash::{BuildHasher as _, RandomState},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -22,8 +24,14 @@ use crate::{
 use world::{KeptAttempt, World};
 
 /// A store in memory.
-#[derive(Default)]
-pub(crate) struct Model(Mutex<State>, AtomicUsize);
+pub(crate) struct Model(Mutex<State>, AtomicUsize, [u8; 32]);
+
+impl Default for Model {
+    fn default() -> Self {
+        let key = std::array::from_fn(|place| RandomState::new().hash_one(place).to_le_bytes()[0]);
+        Self(Mutex::default(), AtomicUsize::default(), key)
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -424,6 +432,16 @@ impl Store for Model {
             }
         }
         Ok(newest.into_values().collect())
+    }
+
+    fn projections(&self, query: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>> {
+        let state = self.state();
+        let seen = state.evaluations.iter().any(|id| id == query.evaluation);
+        Ok(seen.then(|| projections::page(&state.world(), query)))
+    }
+
+    fn cursor_key(&self) -> Result<[u8; 32]> {
+        Ok(self.2)
     }
 
     fn bases(&self, query: &BaseQuery<'_>) -> Result<Vec<Base>> {

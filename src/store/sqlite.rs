@@ -15,6 +15,7 @@ mod fault;
 mod named;
 mod names;
 pub mod open;
+mod projections;
 pub mod query;
 mod rebuild;
 mod record;
@@ -36,7 +37,8 @@ use rusqlite::Connection;
 use super::query::{Isolation, Job, QueryLimits};
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
-    Point, PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint,
+    RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -222,6 +224,15 @@ impl Store for Sqlite {
 
     fn points(&self, query: &PointQuery<'_>) -> Result<Vec<Point>> {
         self.read(|connection| series::points(connection, query))
+    }
+
+    fn projections(&self, query: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>> {
+        let page = self.read(|connection| projections::page(connection, query))?;
+        Ok(if self.text { page } else { page.map(ProjectionPage::without_text) })
+    }
+
+    fn cursor_key(&self) -> Result<[u8; 32]> {
+        self.read(projections::cursor_key)
     }
 
     fn bases(&self, query: &BaseQuery<'_>) -> Result<Vec<Base>> {

@@ -153,6 +153,50 @@ impl<const MIN: u64, const MAX: u64, const DEFAULT: u64> JsonSchema for Hundredt
     }
 }
 
+/// A text of 1 to `MAX` characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Text<const MAX: usize>(String);
+
+impl<const MAX: usize> Text<MAX> {
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const MAX: usize> FromStr for Text<MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.chars().count() {
+            0 => Err("it must not be empty".to_owned()),
+            count if count > MAX => Err(format!("it has {count} characters; at most {MAX} are taken")),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl<const MAX: usize> JsonSchema for Text<MAX> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("TextTo{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "minLength": 1, "maxLength": MAX})
+    }
+}
+
 /// The run that a tool is about when none is named.
 #[must_use]
 pub fn latest() -> String {
@@ -343,6 +387,16 @@ mod tests {
         assert_eq!(said(json!(1)), Err("1 is not a number from 0.5 to 0.99".to_owned()));
         assert_eq!(said(json!("x")), Err("\"x\" is not a number from 0.5 to 0.99".to_owned()));
         assert_eq!("nan".parse::<Power>(), Err("nan is not a number from 0.5 to 0.99".to_owned()));
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        let said = |text: &str| text.parse::<Text<3>>().map(|text| text.get().to_owned());
+        assert_eq!((said("äöü"), said(" ")), (Ok("äöü".into()), Ok(" ".into())));
+        assert_eq!(
+            (said("").unwrap_err(), said("abcd").unwrap_err()),
+            ("it must not be empty".into(), "it has 4 characters; at most 3 are taken".into())
+        );
     }
 
     #[test]

@@ -14,11 +14,13 @@ pub enum Toolset {
     Query,
     /// What can be planned and changed.
     Workspace,
+    /// The runs of one evaluation, as other systems know them.
+    Projections,
 }
 
 impl Toolset {
     /// Every group.
-    pub const ALL: [Toolset; 3] = [Toolset::History, Toolset::Query, Toolset::Workspace];
+    pub const ALL: [Toolset; 4] = [Toolset::History, Toolset::Query, Toolset::Workspace, Toolset::Projections];
 
     /// The group's word.
     #[must_use]
@@ -27,6 +29,7 @@ impl Toolset {
             Toolset::History => "history",
             Toolset::Query => "query",
             Toolset::Workspace => "workspace",
+            Toolset::Projections => "projections",
         }
     }
 }
@@ -61,6 +64,12 @@ impl Toolsets {
         Ok(Self(chosen))
     }
 
+    /// What `runlore mcp` offers where nobody says otherwise: an agent pays for every schema.
+    #[must_use]
+    pub fn local() -> Self {
+        Self(Toolset::ALL.map(|toolset| matches!(toolset, Toolset::History | Toolset::Query)))
+    }
+
     /// What is in both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -90,6 +99,10 @@ mod tests {
         assert_eq!(offered(history.and(query)), offered(history));
         assert!(offered(history).contains(&"compare") && !offered(history).contains(&"query"));
         assert_eq!(offered(Toolsets::default()).len(), crate::tools::ENTRIES.len());
-        assert_eq!(Toolsets::parse("history,sql").unwrap_err(), "toolsets: \"sql\" is none; there are history, query, workspace");
+        assert_eq!(offered(Toolsets::local()), offered(query));
+        assert_eq!(
+            Toolsets::parse("history,sql").unwrap_err(),
+            "toolsets: \"sql\" is none; there are history, query, workspace, projections"
+        );
     }
 }

@@ -119,8 +119,13 @@ pub fn statuses(answer: &Value) -> Vec<(String, String)> {
     answer["rows"].as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
 }
 
-/// The tools that the README names, which are those of the registry (a test of its own holds that): what a local caller may call.
+/// What `runlore mcp` offers where nobody says otherwise.
 pub fn offered() -> Vec<String> {
+    registry().into_iter().filter(|name| !matches!(name.as_str(), "list_eval_run_projections" | "whoami")).collect()
+}
+
+/// The tools that the README names, which are those of the registry (a test of its own holds that): what `runlore serve` offers.
+pub fn registry() -> Vec<String> {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let (_, table) = readme.split_once("<!-- tools:begin -->").unwrap();
     let (table, _) = table.split_once("<!-- tools:end -->").unwrap();

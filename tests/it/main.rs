@@ -25,6 +25,7 @@ mod lm_eval;
 mod logs;
 mod mcp;
 mod notes;
+mod projections;
 mod promptfoo;
 mod query;
 mod real_files;

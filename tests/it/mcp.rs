@@ -23,9 +23,15 @@ pub struct Server {
 
 impl Server {
     pub fn start(project: &Project) -> Self {
+        Self::start_with(project, &[])
+    }
+
+    /// The same with flags.
+    pub fn start_with(project: &Project, flags: &[&str]) -> Self {
         let mut child = command()
             .current_dir(project.path())
             .arg("mcp")
+            .args(flags)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -59,7 +65,12 @@ impl Server {
     }
 
     pub fn initialize(project: &Project, version: &str) -> (Self, Value) {
-        let mut server = Self::start(project);
+        Self::initialize_with(project, version, &[])
+    }
+
+    /// The same with flags.
+    pub fn initialize_with(project: &Project, version: &str, flags: &[&str]) -> (Self, Value) {
+        let mut server = Self::start_with(project, flags);
         let answer = server.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}));
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         (server, answer)

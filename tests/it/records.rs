@@ -67,6 +67,7 @@ fn a_record_is_read_whole_and_comes_back() {
         (&json!(7), &json!("b"), &json!(120))
     );
     assert_eq!((&eval["settings"]["epochs"], &eval["scorerDigest"], &eval["family"]), (&json!("1"), &json!("s"), &json!("maths")));
+    assert_eq!((&shown["reportPath"], &eval["source"]["export"]), (&json!("reports/sweep.html"), &json!("sum")));
     let attempts = eval["attempts"].as_array().unwrap();
     let keys: Vec<&str> = attempts.iter().map(|attempt| attempt["attempt"].as_str().unwrap()).collect();
     assert_eq!(keys, ["sum/1@base#1", "sum/1@skilled#1", "sum/2@skilled#1"]);

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         attempt::shorten,
         key::case_id,
-        log::{EvaluationInfo, Git, LogHeader, ReportedMetric, RunStatus},
+        log::{EvaluationInfo, Git, LogHeader, ReportedMetric, RunStatus, Source},
         time::Timestamp,
     },
     importers::{
@@ -106,6 +106,7 @@ impl Parts<'_> {
         let log_id = self.log_id(&created, shown);
         let metrics = self.metrics();
         let header = LogHeader {
+            report_path: None,
             run_key: id("run_id").unwrap_or_else(|| log_id.clone()),
             log_id,
             format: "inspect".to_owned(),
@@ -188,6 +189,7 @@ impl Parts<'_> {
             id,
             version: self.eval.get("task_version").map(|raw| shown.id(&text(Some(raw)).unwrap_or_else(|| json(raw)))),
             family: None,
+            source: self.source(shown),
             threshold: None,
             dataset: name.as_deref().map(|name| shown.id(name)),
             dataset_cases: small(dataset.get("samples")),
@@ -197,6 +199,13 @@ impl Parts<'_> {
             planned_by_arm: BTreeMap::new(),
             planned: small(self.results.get("total_samples")).filter(|planned| *planned > 0).or(planned_ids).filter(|planned| *planned > 0),
         }
+    }
+
+    /// Where the task is defined; the registry has it under its package's name.
+    fn source(&self, shown: &Shown<'_>) -> Option<Source> {
+        let export = text(self.eval.get("task_registry_name")).or_else(|| text(self.eval.get("task")))?;
+        let export = export.rsplit_once('/').map_or(&*export, |(_, name)| name);
+        Some(Source { file: shown.id(&text(self.eval.get("task_file"))?), export: shown.id(export) })
     }
 
     fn scorer_digest(&self) -> Option<String> {

@@ -120,6 +120,7 @@ impl Facts {
         }
         let has_git = self.git.sha.is_some() || self.git.branch.is_some();
         let header = LogHeader {
+            report_path: None,
             run_key: id.clone(),
             log_id: id,
             format: "junit".to_owned(),

@@ -110,6 +110,7 @@ pub(super) fn evaluation(members: &Members<'_>, task: &str, has_samples: bool, s
     let cases = small("original");
     let word = |raw: &RawValue| shown.id(&text(Some(raw)).unwrap_or_else(|| json(raw)));
     EvaluationInfo {
+        source: None,
         id: shown.id(task),
         version: members.versions.get(task).map(word),
         family: None,

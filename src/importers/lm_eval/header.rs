@@ -74,6 +74,7 @@ impl Head {
         complaints.extend(without_samples(&all, &shown));
         let id = log_id(members, own);
         let mut header = LogHeader {
+            report_path: None,
             run_key: id.clone(),
             log_id: id,
             format: "lm_eval".to_owned(),

@@ -73,6 +73,7 @@ impl Parts<'_> {
         // Casting a float saturates.
         let completed_at = started_at.zip(lasted.filter(|lasted| *lasted > 0.0)).and_then(|(start, lasted)| start.moved(lasted as i64));
         Ok(LogHeader {
+            report_path: None,
             run_key: log_id.clone(),
             log_id,
             format: "promptfoo".to_owned(),
@@ -130,6 +131,7 @@ impl Parts<'_> {
             (!parts.is_empty()).then(|| digest(parts.into_iter()))
         };
         EvaluationInfo {
+            source: None,
             id: self.name(),
             dataset_cases: u32::try_from(self.tests.len()).ok(),
             dataset_digest: of_all(|test| Some(&test.dataset)),

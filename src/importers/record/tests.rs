@@ -9,7 +9,7 @@ use crate::{
     domain::{
         attempt::Attempt,
         extras::{AnalysisSource, Answer, ContextUse, Pick, SkillFile},
-        log::{LogHeader, RunStatus},
+        log::{LogHeader, RunStatus, Source},
         outcome::Outcome,
         time::Timestamp,
     },
@@ -97,13 +97,14 @@ fn everything_that_a_record_holds_is_read() {
     let mut record = small();
     let more = json!({
         "status": "failed", "git": {"sha": "abc1234", "branch": "main", "dirty": true}, "round": "r1", "tags": ["t"], "metadata": {"job": 7},
-        "error": "stopped", "invalidated": true, "ancestors": ["def5678"],
+        "error": "stopped", "reportPath": "reports/7.html", "invalidated": true, "ancestors": ["def5678"],
         "arms": [{"name": "m", "role": "control", "factors": {"model": "x"}}],
         "metrics": [{"evaluation": "sum", "scorer": "s", "name": "s", "reducer": null, "metric": "mean", "value": 0.5}],
         "skillFiles": [{"skill": "sql", "file": "SKILL.md", "bytes": 10, "sha256": "00"}],
         "pairs": [{"evaluation": "sum", "question": "clearer?", "a": "one", "b": "two", "picked": "a", "pickedSwapped": "tie", "judge": "j"}],
     });
     record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    record["evals"][0]["source"] = json!({"file": "evals/sum.py", "export": "sum"});
     record["evals"][0]["cells"] = json!([{"arm": "m", "counts": {"passed": 9, "failed": 0, "infra": 0, "unscored": 0, "missing": 1}}, {"arm": "n", "counts": {"passed": 0, "failed": 0, "infra": 0, "unscored": 0, "missing": 2}}]);
     record["evals"][0]["attempts"][0] = json!({
         "attempt": "one", "case": "a", "arm": "m", "n": 3, "outcome": "pass", "answers": [{"question": "polite?", "answer": "yes", "passed": true, "judge": "j"}],
@@ -119,6 +120,8 @@ fn everything_that_a_record_holds_is_read() {
     ];
     let read = read(&record, &files).unwrap();
     assert_eq!((read.header.error.as_deref(), read.header.invalidated, read.header.round.as_deref()), (Some("stopped"), true, Some("r1")));
+    assert_eq!(read.header.report_path.as_deref(), Some("reports/7.html"));
+    assert_eq!(read.header.evaluations[0].source, Some(Source { file: "evals/sum.py".into(), export: "sum".into() }));
     assert_eq!(read.header.evaluations[0].planned_by_arm, BTreeMap::from([("m".to_owned(), 10), ("n".to_owned(), 2)]));
     assert_eq!(read.header.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["m", "n"]);
     assert_eq!(read.extras.skill_files, [SkillFile { skill: "sql".into(), file: "SKILL.md".into(), bytes: 10, sha256: "00".into() }]);

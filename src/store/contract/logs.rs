@@ -32,6 +32,7 @@ pub(crate) struct Log {
 /// A completed log `id` of the run `R<id>` in the file `<id>.json`, created at the second `at`, with one evaluation `e` and one arm `m`.
 pub(crate) fn log(id: &str, at: i64) -> Log {
     let header = LogHeader {
+        report_path: None,
         log_id: id.into(),
         format: "test".into(),
         run_key: format!("R{id}"),

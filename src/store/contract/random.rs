@@ -159,6 +159,9 @@ pub(crate) fn dump(store: &dyn Store, numbers: bool) -> String {
     keys.dedup();
     dump_series(store, &runs, &keys, &mut out);
     dump_lists(store, &runs, &mut out);
+    if numbers {
+        dump_projections(store, &mut out);
+    }
     out
 }
 
@@ -201,6 +204,30 @@ fn dump_series(store: &dyn Store, runs: &[Run], keys: &[CellKey], out: &mut Stri
                     let query = PointQuery { evaluation_contains: None, keys, grain, counted, statuses, pick };
                     writeln!(out, "points {query:?} {:?}", store.points(&query).unwrap()).unwrap();
                 }
+            }
+        }
+    }
+}
+
+fn dump_projections(store: &dyn Store, out: &mut String) {
+    for evaluation in EVALUATIONS {
+        for (sort, descending) in projections::ORDERS {
+            let (mut from, query) = (None, ProjectionQuery { evaluation, sort, descending, from: None, back: false, limit: 2 });
+            loop {
+                let page = store.projections(&ProjectionQuery { from, ..query }).unwrap().unwrap_or_default();
+                writeln!(out, "projections {evaluation} {sort:?} {descending} {} {}", page.before, page.after).unwrap();
+                page.rows.iter().for_each(|row| writeln!(out, "  {}", projections::line(row)).unwrap());
+                let Some(last) = page.rows.last().filter(|_| page.after) else { break };
+                from = Some(ProjectionPlace::of(&last.run));
+                let back = store.projections(&ProjectionQuery { from, back: true, limit: 1, ..query }).unwrap().unwrap_or_default();
+                writeln!(
+                    out,
+                    "  back {} {} {:?}",
+                    back.before,
+                    back.after,
+                    back.rows.iter().map(|row| &row.run.run_id).collect::<Vec<_>>()
+                )
+                .unwrap();
             }
         }
     }

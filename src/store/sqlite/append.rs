@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::{
     count,
     names::{self, Names, Word as _},
+    projections,
     rebuild::{self, Attempt, Log, Place},
     refresh,
 };
@@ -187,9 +188,6 @@ fn head(connection: &Connection, run: &Run, log: &Log, added: Counts) -> Result<
                failed = failed + ?8, infra = infra + ?9, unscored = unscored + ?10, missing = missing + ?11 WHERE run_no = ?1";
     let Counts { passed, failed, infra, unscored, missing } = added;
     let status = grouping::together(run.status, log.stub.status);
-    if status != run.status {
-        refresh::mark_run(connection, run.place.run_no)?;
-    }
     connection.prepare_cached(sql)?.execute(params![
         run.place.run_no,
         status.code(),
@@ -204,5 +202,9 @@ fn head(connection: &Connection, run: &Run, log: &Log, added: Counts) -> Result<
         unscored,
         missing,
     ])?;
+    if status != run.status {
+        refresh::mark_run(connection, run.place.run_no)?;
+        projections::moved(connection, run.place.run_no)?;
+    }
     Ok(())
 }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     names::{self, Names, Word as _},
+    projections,
     rebuild::{Attempt, Log, Place},
     refresh, runs,
 };
@@ -44,8 +45,11 @@ pub(super) fn newest_info(connection: &Connection, declared: &Declared, run_no: 
 /// Writes what a run says of an evaluation.
 pub(super) fn put_info(connection: &Connection, run_no: i64, eval_no: i64, info: &EvaluationInfo) -> Result<()> {
     refresh::mark(connection, run_no, eval_no)?;
-    let sql = "INSERT OR REPLACE INTO run_evaluations_m (run_no, eval_no, info) VALUES (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![run_no, eval_no, serde_json::to_string(info)?])?;
+    let sql = format!(
+        "INSERT OR REPLACE INTO run_evaluations_m (run_no, created_at, status, number, eval_no, info) SELECT ?1, *, ?2, ?3 FROM ({})",
+        projections::OF_RUN
+    );
+    connection.prepare_cached(&sql)?.execute(params![run_no, eval_no, serde_json::to_string(info)?])?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::{
     count,
     names::{self, Names, Word as _},
-    refresh,
+    projections, refresh,
 };
 use crate::{
     domain::{
@@ -176,6 +176,7 @@ fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i
     ])?;
     if (kind, created_at, status) != (now.code(), place.created_at, grouping::status(&stubs).code()) {
         refresh::mark_run(connection, run_no)?;
+        projections::moved(connection, run_no)?;
     }
     if kind != now.code() || created_at != place.created_at {
         for table in ["cells_m", "case_cells_m"] {

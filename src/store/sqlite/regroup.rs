@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::{
     count, extras,
     names::{self, Word as _},
-    rebuild,
+    projections, rebuild,
 };
 use crate::{
     domain::{
@@ -172,6 +172,7 @@ pub(super) fn settle(connection: &Connection, declared: &Declared, touched: Touc
         connection.prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'last_run'")?.execute([])?;
         let sql = "UPDATE runs_m SET number = (SELECT value FROM meta WHERE name = 'last_run') WHERE run_no = ?1";
         connection.prepare_cached(sql)?.execute([run_no])?;
+        projections::moved(connection, run_no)?;
     }
     Ok(())
 }

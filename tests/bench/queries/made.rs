@@ -168,6 +168,7 @@ fn header(run: u32) -> LogHeader {
     });
     let factors = [("model", ARM), ("inspect_ai", "0.3.285")].map(|(name, level)| (name.to_owned(), level.to_owned()));
     LogHeader {
+        report_path: None,
         log_id: format!("log-{run}"),
         format: "inspect".to_owned(),
         run_key: format!("run-{:016x}", mixed(&[run, 7])),

@@ -280,6 +280,19 @@ fn old_spellings_are_read() {
 }
 
 #[test]
+fn a_task_is_defined_where_its_file_and_name_say() {
+    let of = |fields: Value| {
+        let mut log = header();
+        log["eval"].as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let source = import(log.to_string().into_bytes()).unwrap().header.evaluations.remove(0).source;
+        source.map(|source| format!("{}:{}", source.file, source.export))
+    };
+    assert_eq!(of(json!({"task_file": "evals/arc.py", "task_registry_name": "suite/arc_easy"})).as_deref(), Some("evals/arc.py:arc_easy"));
+    assert_eq!(of(json!({"task_file": "input.py", "task_registry_name": null})).as_deref(), Some("input.py:task"));
+    assert_eq!((of(json!({"task_registry_name": "suite/arc"})), of(json!({"task_file": null}))), (None, None));
+}
+
+#[test]
 fn newer_versions_are_refused_with_what_can_be_read() {
     let mut newer = header();
     newer["version"] = json!(4);
@@ -357,7 +370,7 @@ fn no_id_holds_a_secret_and_names_say_what_values_are() {
     const KNOWN: &str = "hunter2hunter2";
     let of = |day: u32, secret: &str| {
         let mut log = header();
-        for key in ["eval_id", "run_id", "task_id", "eval_set_id", "task", "model", "task_version"] {
+        for key in ["eval_id", "run_id", "task_id", "eval_set_id", "task", "model", "task_version", "task_file", "task_registry_name"] {
             log["eval"][key] = json!(format!("{key} {secret}"));
         }
         log["eval"]["created"] = json!(format!("2026-01-{day:02}T00:00:00+00:00"));

@@ -53,6 +53,7 @@ fn header(id: &str, run: &str, more: &[&str]) -> LogHeader {
     let value = |name: &str| more.iter().find_map(|word| word.strip_prefix(name)).map(str::to_owned);
     let metadata = value("meta=").map(|pair| pair.split_once(':').map(|(key, value)| (key.to_owned(), value.into())).unwrap());
     LogHeader {
+        report_path: None,
         format: "toy".to_owned(),
         log_id: id.to_owned(),
         run_key: run.to_owned(),
@@ -243,6 +244,14 @@ impl Store for Memory {
 
     fn points(&self, _: &PointQuery<'_>) -> Result<Vec<Point>> {
         Ok(Vec::new())
+    }
+
+    fn projections(&self, _: &ProjectionQuery<'_>) -> Result<Option<ProjectionPage>> {
+        Ok(None)
+    }
+
+    fn cursor_key(&self) -> Result<[u8; 32]> {
+        Ok([7; 32])
     }
 
     fn bases(&self, _: &BaseQuery<'_>) -> Result<Vec<Base>> {

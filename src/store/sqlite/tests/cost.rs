@@ -13,7 +13,7 @@ use crate::{
     auth::Caller,
     domain::{outcome::Outcome, time::Timestamp},
     store::{
-        Pick,
+        Pick, ProjectionPlace, ProjectionSort,
         contract::{attempt, evaluation, log},
     },
 };
@@ -94,9 +94,22 @@ fn costs(store: &Sqlite, runs: i64) -> Vec<(&'static str, u64)> {
             "a page of runs",
             steps(store, |connection| runs::list(connection, &RunQuery { before: Some(point.clone()), limit: 4, ..RunQuery::default() })),
         ),
+        ("a page of an evaluation's runs", steps(store, |connection| projections::page(connection, &projected(true, false, middle)))),
+        ("a page back by status", steps(store, |connection| projections::page(connection, &projected(false, true, middle)))),
         ("arms", steps(store, |connection| runs::arms(connection, &few.runs))),
         ("evaluations", steps(store, |connection| runs::evaluations(connection, &run))),
     ]
+}
+
+/// Four runs beside the middle of the history, by time or by status.
+fn projected(by_time: bool, back: bool, middle: i64) -> ProjectionQuery<'static> {
+    let place = ProjectionPlace {
+        status: crate::domain::log::RunStatus::Completed,
+        created_at: Timestamp::from_millis(middle * 1000),
+        number: middle + 1,
+    };
+    let sort = if by_time { ProjectionSort::CreatedAt } else { ProjectionSort::Status };
+    ProjectionQuery { evaluation: "e1", sort, descending: true, from: Some(place), back, limit: 4 }
 }
 
 #[test]

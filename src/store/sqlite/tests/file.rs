@@ -269,6 +269,26 @@ fn every_older_version_is_brought_up_to_date() {
 }
 
 #[test]
+fn a_file_from_before_projections_has_its_runs_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("history.db");
+    let store = open(&path).unwrap();
+    let mut failed = one("b", 2);
+    failed.header.status = crate::domain::log::RunStatus::Failed;
+    [one("a", 1), failed, one("c", 2)].iter().for_each(|log| drop(log.put(&store).unwrap()));
+    let (before, key) = (random::dump(&store, true), store.cursor_key().unwrap());
+    drop(store);
+    let back = "DROP INDEX run_evaluations_by_time; DROP INDEX run_evaluations_by_status; DELETE FROM meta WHERE name = 'cursor_key';
+        ALTER TABLE run_evaluations_m DROP COLUMN created_at; ALTER TABLE run_evaluations_m DROP COLUMN status;
+        ALTER TABLE run_evaluations_m DROP COLUMN number; PRAGMA user_version = 4;";
+    Connection::open(&path).unwrap().execute_batch(back).unwrap();
+    let store = open(&path).unwrap();
+    assert_eq!(random::dump(&store, true), before);
+    // Two files have two keys, and a file keeps its own.
+    assert!(store.cursor_key().unwrap() != key && store.cursor_key().unwrap() == open(&path).unwrap().cursor_key().unwrap());
+}
+
+#[test]
 fn the_open_objects_say_what_the_port_says() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("history.db");
