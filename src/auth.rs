@@ -3,6 +3,8 @@
 //! Promises: a [`Caller`] is built only here; a [`Scope`] only from a Caller; a store handle only from a Scope. No Caller, no rows.
 //! Does not: yet know keys or JWT (they come with the tenants).
 
+pub mod jwks;
+pub mod jwt;
 pub mod token;
 
 /// What a caller may do in an organization; each role includes those before it (decision 44).
