@@ -5,6 +5,8 @@
 
 pub mod jwks;
 pub mod jwt;
+pub mod local;
+pub mod metadata;
 pub mod token;
 
 /// What a caller may do in an organization; each role includes those before it (decision 44).

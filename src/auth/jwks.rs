@@ -21,8 +21,6 @@ pub use self::{
 /// How often a place is asked, and how long its last answer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Seconds after which a good set is read again.
-    pub every_s: u64,
     /// Seconds that must pass between two readings for keys that nobody knows, and after a reading that failed.
     pub again_s: u64,
     /// Seconds that a set holds after it was last read.
@@ -37,6 +35,7 @@ pub struct Limits {
 pub struct Keys {
     name: String,
     place: Arc<dyn Fetch>,
+    every_s: u64,
     limits: Limits,
     state: RwLock<State>,
     /// Held by the one that reads.
@@ -67,10 +66,10 @@ pub struct Current {
 }
 
 impl Keys {
-    /// The keys of the issuer `name` at `place`; none until they are read.
+    /// The keys of the issuer `name` at `place`, read again each `every_s` seconds; none until they are read.
     #[must_use]
-    pub fn new(name: &str, place: Arc<dyn Fetch>, limits: Limits) -> Self {
-        Self { name: name.to_owned(), place, limits, state: RwLock::default(), flight: tokio::sync::Mutex::default() }
+    pub fn new(name: &str, place: Arc<dyn Fetch>, every_s: u64, limits: Limits) -> Self {
+        Self { name: name.to_owned(), place, every_s, limits, state: RwLock::default(), flight: tokio::sync::Mutex::default() }
     }
 
     /// The last good set, unless it is too old at `now_s` (seconds since 1970).
@@ -135,7 +134,7 @@ impl Keys {
     fn is_due(&self, state: &State, now_s: u64) -> bool {
         match state.failed_at_s {
             Some(at) => passed(at, now_s, self.limits.again_s),
-            None => state.current.is_none() || passed(state.read_at_s, now_s, self.limits.every_s),
+            None => state.current.is_none() || passed(state.read_at_s, now_s, self.every_s),
         }
     }
 
@@ -192,10 +191,10 @@ mod tests {
     use super::*;
     use crate::auth::jwt::trial::{Place, Signer};
 
-    const LIMITS: Limits = Limits { every_s: 300, again_s: 30, age_max_s: 3600, keys_max: 64, deadline: Duration::from_secs(20) };
+    const LIMITS: Limits = Limits { again_s: 30, age_max_s: 3600, keys_max: 64, deadline: Duration::from_secs(20) };
 
     fn keys(place: &Arc<Place>) -> Arc<Keys> {
-        Arc::new(Keys::new("i", place.clone(), LIMITS))
+        Arc::new(Keys::new("i", place.clone(), 300, LIMITS))
     }
 
     fn has(keys: &Keys, id: &str, now_s: u64) -> bool {
@@ -241,7 +240,7 @@ mod tests {
         let place = Arc::new(Place::with(&[&Signer::ed25519("a")]));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), place.fetch().unwrap()).unwrap();
-        let keys = Keys::new("i", Arc::new(FromFile::new(file.path().to_owned(), 4096)), LIMITS);
+        let keys = Keys::new("i", Arc::new(FromFile::new(file.path().to_owned(), 4096)), 300, LIMITS);
         keys.tend(0).await.unwrap();
         for bad in ["", "<html>", "{\"keys\":7}"] {
             std::fs::write(file.path(), bad).unwrap();

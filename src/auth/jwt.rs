@@ -6,10 +6,12 @@
 //! change of its issuer's keys.
 //! Does not: know organizations, callers or HTTP, or read the clock; hold or log a token.
 //!
-//! A token that is remembered costs its SHA-256 and one look-up; `tests/bench/tokens.rs` measures that and a first verification.
+//! A token that is remembered costs its SHA-256 and a look-up of 1,500 instructions: in all 0.8 us for 1,200 bytes where the processor has
+//! SHA instructions; without them (so also under valgrind) the SHA-256 alone takes 67,000. A first verification takes 35 us (EdDSA), 55 us
+//! (RS256) or 190 us (ES256). `tests/bench/tokens.rs` measures both.
 
 mod claims;
-pub mod strict;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -20,8 +22,9 @@ use std::{sync::Arc, time::Duration};
 
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
+use tokio::task::JoinSet;
 
-pub use self::claims::{ClaimNames, role};
+pub use self::claims::{ClaimNames, named, role, role_word};
 use self::{claims::Claims, token::Parts};
 pub use super::jwks::Algorithm;
 use super::{
@@ -43,6 +46,8 @@ pub struct Issuer {
     pub algorithms: Vec<Algorithm>,
     /// Where its keys are.
     pub keys: Arc<dyn Fetch>,
+    /// Seconds after which they are read again.
+    pub every_s: u64,
     /// Where it writes scopes, organization and role.
     pub claims: ClaimNames,
     /// The organization of all its tokens, whatever they say.
@@ -150,7 +155,7 @@ impl JwtVerifier {
     pub fn new(issuers: Vec<Issuer>, limits: Limits) -> Self {
         let known = |issuer: Issuer| Known {
             name: issuer.name.as_str().into(),
-            keys: Arc::new(Keys::new(&issuer.name, issuer.keys.clone(), limits.keys)),
+            keys: Arc::new(Keys::new(&issuer.name, issuer.keys.clone(), issuer.every_s, limits.keys)),
             issuer,
         };
         let cache = || Cache::builder().max_capacity(limits.entries_max).time_to_live(Duration::from_secs(limits.keep_s)).build();
@@ -182,26 +187,27 @@ impl JwtVerifier {
         Ok(fresh.verified)
     }
 
-    /// Reads all issuers' keys once.
+    /// Reads all issuers' keys once, side by side.
     ///
     /// # Errors
     /// A sentence for each issuer whose keys cannot be read: a misspelt file or URL is told at start, though a server may begin without an
     /// issuer that is away.
     pub async fn prefetch(&self, now_s: u64) -> Result<(), Vec<String>> {
+        let read = |known: &Known| {
+            let (keys, name) = (known.keys.clone(), known.name.clone());
+            tokio::spawn(async move { keys.tend(now_s).await.map_err(|fault| format!("the key set of the issuer {name}: {fault}")) })
+        };
+        let reading: Vec<_> = self.issuers.iter().map(read).collect();
         let mut faults = Vec::new();
-        for known in &self.issuers {
-            if let Err(fault) = known.keys.tend(now_s).await {
-                faults.push(format!("the key set of the issuer {}: {fault}", known.name));
-            }
+        for one in reading {
+            faults.extend(one.await.unwrap_or_else(|error| Err(error.to_string())).err());
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// Keeps all issuers' keys fresh, each on a task of its own, until the handles are aborted or dropped with their runtime; `now_s` is the
-    /// clock, seconds since 1970.
-    #[must_use]
-    pub fn keep_fresh(&self, now_s: fn() -> u64) -> Vec<tokio::task::JoinHandle<()>> {
-        self.issuers.iter().map(|known| tokio::spawn(tended(known.keys.clone(), known.name.clone(), now_s))).collect()
+    /// Keeps all issuers' keys fresh, each on a task of its own, until the set of tasks is dropped; `now_s` is the clock, seconds since 1970.
+    pub fn keep_fresh(&self, now_s: fn() -> u64) -> JoinSet<()> {
+        self.issuers.iter().map(|known| tended(known.keys.clone(), known.name.clone(), now_s)).collect()
     }
 
     /// Whether what was found out still holds: its time, and the keys that it was held against.

@@ -98,16 +98,19 @@ impl Claims {
     }
 }
 
+/// The words for roles in claims, keys and on the command line.
+const ROLES: [(&str, Role); 4] = [("viewer", Role::Viewer), ("member", Role::Member), ("admin", Role::Admin), ("owner", Role::Owner)];
+
 /// The role that `word` names, in lower case.
 #[must_use]
 pub fn role(word: &str) -> Option<Role> {
-    match word {
-        "viewer" => Some(Role::Viewer),
-        "member" => Some(Role::Member),
-        "admin" => Some(Role::Admin),
-        "owner" => Some(Role::Owner),
-        _ => None,
-    }
+    ROLES.iter().find(|(name, _)| *name == word).map(|(_, role)| *role)
+}
+
+/// The word for `role`.
+#[must_use]
+pub fn role_word(role: Role) -> &'static str {
+    ROLES.iter().find(|(_, known)| *known == role).map_or("viewer", |(name, _)| name)
 }
 
 /// What stands at `path`: the claim of exactly that name first (Auth0's names are URLs, with dots), then into objects at each dot.
@@ -140,7 +143,7 @@ fn seconds(all: &Map<String, Value>, name: &'static str) -> Result<Option<u64>, 
 }
 
 /// A name goes to logs and is compared: not empty, bounded, nothing that steers a terminal.
-fn named(name: &str) -> bool {
+pub fn named(name: &str) -> bool {
     !name.is_empty() && name.chars().count() <= SUBJECT_CHARS_MAX && !name.chars().any(char::is_control)
 }
 

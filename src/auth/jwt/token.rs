@@ -125,7 +125,7 @@ mod tests {
             format!("{head}.e30"),
             format!("{head}.e30."),
             format!("{head}..AA"),
-            format!(".e30.AA"),
+            ".e30.AA".to_owned(),
             format!("{head}.e30.AA."),
             format!("{head}.e30.AA.AA"),
             format!("{head}.e30.AA.AA.AA"),

@@ -156,6 +156,7 @@ pub fn issuer(name: &str, keys: std::sync::Arc<dyn Fetch>) -> Issuer {
         audiences: vec!["https://runs.example/mcp".to_owned()],
         algorithms: Algorithm::ALL.to_vec(),
         keys,
+        every_s: 300,
         claims: ClaimNames::default(),
         organization: None,
     }
