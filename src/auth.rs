@@ -6,6 +6,10 @@
 pub mod api_key;
 pub mod authority;
 pub mod directory;
+pub mod jwks;
+pub mod jwt;
+pub mod local;
+pub mod metadata;
 mod scopes;
 pub mod tenants;
 pub mod token;
@@ -15,6 +19,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 pub use self::scopes::KNOWN as KNOWN_SCOPES;
 use self::{
     directory::{Key, Organization, Project},
+    jwt::Verified,
     scopes::Scopes,
 };
 
@@ -135,6 +140,18 @@ impl Caller {
             keyed: true,
             role: key.role,
             scopes: Arc::new(Scopes::named(key.scopes.iter().map(String::as_str))),
+        }
+    }
+
+    /// Whoever a verified token speaks for. Two issuers may call two callers the same, so limits count them by both names.
+    pub(in crate::auth) fn of_token(token: &Verified) -> Self {
+        Self {
+            principal: token.subject.as_str().into(),
+            identity: Some(format!("{} {}", token.issuer, token.subject).into()),
+            organization: token.organization.as_deref().map(Arc::from),
+            keyed: false,
+            role: token.role,
+            scopes: Arc::new(Scopes::named(token.scopes.iter().map(String::as_str))),
         }
     }
 

@@ -19,6 +19,7 @@ pub mod query_worker;
 pub mod record;
 pub mod serve;
 pub mod session;
+pub mod token;
 pub mod tool;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -126,6 +127,7 @@ pub fn command() -> Command {
         .subcommand(query_worker::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
+        .subcommand(token::command())
         .subcommands(tools)
 }
 
@@ -155,6 +157,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "key" => key::run(inner, &place, output),
         "org" => org::run(inner, &place, output),
         "project" => project::run(inner, &place, output),
+        "token" => token::run(inner, output),
         "mcp" => {
             let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             mcp::run(&args, &place)
@@ -186,6 +189,7 @@ mod tests {
         (crate::commands::queries::VERB, "is a part of the server"),
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
+        ("token", "makes credentials: who gets one is a person's decision"),
         ("help", "is clap's"),
     ];
 

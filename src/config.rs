@@ -4,7 +4,11 @@
 //! a number out of bounds is a sentence that names the key and what is allowed; an absent file means the defaults.
 //! Does not: hold secrets, read the environment, or watch the file: a running server keeps what it started with.
 
+#[macro_use]
+mod shape;
+
 mod check;
+mod issuers;
 pub mod keys;
 pub mod reference;
 

@@ -21,7 +21,10 @@ use tokio_util::sync::CancellationToken;
 use self::{accept::Counters, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
-    auth::authority::{Authority, Credentials},
+    auth::{
+        authority::{Authority, Credentials},
+        metadata::{Metadata, WELL_KNOWN},
+    },
     cli::{
         CliError,
         session::{self, Session},
@@ -30,6 +33,7 @@ use crate::{
     gate::{
         Bounds, Gate,
         client::ClientRules,
+        documents::Document,
         door::{self, Door},
         health::{Health as Said, Probe},
         listed,
@@ -60,7 +64,14 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
     let credentials = settings.token.clone().map_or(Credentials::None, Credentials::Token);
     let store = session.shared_store();
     let answers = Arc::new(move || health::answers(&*store).is_ok());
-    let served = Served { gate: session.settings(Style::PLAIN, true), credentials, answers, read_only: session.read_only() };
+    let served = Served {
+        gate: session.settings(Style::PLAIN, true),
+        credentials,
+        answers,
+        metadata: None,
+        documents: Vec::new(),
+        read_only: session.read_only(),
+    };
     session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
     Ok(0)
 }
@@ -71,7 +82,15 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
     let gate = session::settings_for(config, house.projects());
-    let served = Served { gate, credentials: Credentials::Tenants(house.tenants()), answers: house.answers(), read_only: false };
+    let metadata = config.metadata(&SCOPES);
+    let served = Served {
+        gate,
+        credentials: Credentials::Tenants(house.tenants()),
+        answers: house.answers(),
+        documents: documents(config, metadata.as_ref(), &settings.endpoints)?,
+        metadata,
+        read_only: false,
+    };
     session::serve(serve(served, settings, || (), house.keep()))??;
     Ok(0)
 }
@@ -82,7 +101,28 @@ struct Served {
     credentials: Credentials,
     /// Whether what is behind it answers.
     answers: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Where clients log in, where there is somewhere.
+    metadata: Option<Metadata>,
+    /// What anybody may read.
+    documents: Vec<Document>,
     read_only: bool,
+}
+
+/// The scopes that a client asks for at first.
+const SCOPES: [&str; 3] = ["eval:read", "runs:read", "traces:read"];
+
+/// Where our own key's set is.
+const JWKS: &str = "/.well-known/jwks.json";
+
+/// Where clients log in, for the whole server and for each endpoint, and our own key's set.
+fn documents(config: &Config, metadata: Option<&Metadata>, endpoints: &[String]) -> Result<Vec<Document>, CliError> {
+    let key = config.local_key().map_err(CliError::Usage)?;
+    let paths = std::iter::once("").chain(endpoints.iter().map(String::as_str));
+    let login = metadata.into_iter().flat_map(|metadata| {
+        paths.clone().map(|path| Document { path: format!("{WELL_KNOWN}{path}"), json: metadata.document(path).into() })
+    });
+    let keys = key.map(|key| Document { path: JWKS.to_owned(), json: key.jwks().into() });
+    Ok(login.chain(keys).collect())
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
@@ -169,6 +209,8 @@ struct Service {
     counters: Arc<Counters>,
     hooks: Hooks,
     authority: Authority,
+    metadata: Option<Metadata>,
+    documents: Vec<Document>,
     tools: usize,
     read_only: bool,
 }
@@ -197,7 +239,18 @@ impl Service {
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };
-        Ok(Self { gate, health, metrics, counters, hooks, authority, tools, read_only: served.read_only })
+        Ok(Self {
+            gate,
+            health,
+            metrics,
+            counters,
+            hooks,
+            authority,
+            metadata: served.metadata,
+            documents: served.documents,
+            tools,
+            read_only: served.read_only,
+        })
     }
 
     /// The way of a request, from a connection to the registry.
@@ -259,7 +312,8 @@ impl Service {
             requests_per_minute: settings.rates.request,
             limiter_keys_max: http.limiter_keys_max,
             authority: self.authority.clone(),
-            documents: Vec::new(),
+            documents: self.documents.clone(),
+            metadata: self.metadata.clone(),
             placed: settings.tenants,
             tenant_requests_per_minute: if settings.tenants { settings.tenant_rate } else { 0 },
             measure: MeasureLayer::new(self.metrics.clone(), settings.endpoints.clone()),

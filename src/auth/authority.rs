@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Which credentials a server takes.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Credentials {
     /// None: everyone is the stranger, whatever they send.
     None,
@@ -24,7 +24,7 @@ pub enum Credentials {
 }
 
 /// Whom a server believes.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Authority {
     /// Which credentials it takes.
     pub credentials: Credentials,

@@ -1,4 +1,4 @@
-//! Who calls, on a server of many organizations: whose API key it is, by the directory as it is now.
+//! Who calls, on a server of many organizations: whose API key it is, by the directory as it is now, or whom a token of a known issuer speaks for.
 //!
 //! Promises: looking a key up waits for nothing; the directory is replaced whole, so a revoked key is none from then on; when each key was last
 //! used is remembered until somebody writes it down.
@@ -10,13 +10,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use super::{Caller, api_key, directory::Directory};
+use super::{Caller, api_key, directory::Directory, jwt::JwtVerifier};
 use crate::clock;
 
 /// What is known of the organizations now, and which keys were used.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tenants {
     directory: RwLock<Arc<Directory>>,
+    /// Where tokens of issuers are taken.
+    tokens: Option<Arc<JwtVerifier>>,
     /// The second at which each key was used last: at most one entry for each key there is.
     used: Mutex<HashMap<Arc<str>, i64>>,
 }
@@ -43,10 +45,10 @@ impl Known {
 }
 
 impl Tenants {
-    /// Those of `directory`.
+    /// Those of `directory`; tokens are held against `tokens`, where there are issuers.
     #[must_use]
-    pub fn new(directory: Directory) -> Self {
-        Self { directory: RwLock::new(Arc::new(directory)), used: Mutex::default() }
+    pub fn new(directory: Directory, tokens: Option<Arc<JwtVerifier>>) -> Self {
+        Self { directory: RwLock::new(Arc::new(directory)), tokens, used: Mutex::default() }
     }
 
     /// The directory as it is now.
@@ -63,6 +65,9 @@ impl Tenants {
     /// Whose the credential is that was sent.
     #[must_use]
     pub fn known(&self, sent: &[u8]) -> Known {
+        if let Some(tokens) = self.tokens.as_ref().filter(|_| !sent.starts_with(api_key::PREFIX.as_bytes())) {
+            return std::str::from_utf8(sent).map_or(Known::Nobody, |token| Known::Verifying(verified(tokens.clone(), token.to_owned())));
+        }
         let now = clock::now();
         let caller = api_key::Digest::of(sent).and_then(|digest| self.directory().caller(&digest, now));
         let Some(caller) = caller else { return Known::Nobody };
@@ -79,6 +84,20 @@ impl Tenants {
     }
 }
 
+/// Whom the token speaks for. Why it is refused is for the log: whoever sent it is told only that it is not valid.
+fn verified(tokens: Arc<JwtVerifier>, token: String) -> Verifying {
+    Box::pin(async move {
+        let now_s = u64::try_from(clock::now().millis() / 1000).unwrap_or(0);
+        match tokens.verify(&token, now_s).await {
+            Ok(verified) => Some(Caller::of_token(&verified)),
+            Err(reason) => {
+                tracing::info!(%reason, "a token was refused");
+                None
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_key_is_its_callers_until_the_directory_has_it_no_more() {
-        let tenants = Tenants::new(two());
+        let tenants = Tenants::new(two(), None);
         let known = |letter: &str| tenants.known(secret(letter).as_bytes());
         assert!(matches!(known("a"), Known::Caller(caller) if caller.organization().is_some_and(|slug| &**slug == "acme")));
         assert!([known("c"), tenants.known(b""), tenants.known(b"rlk_")].iter().all(|known| matches!(known, Known::Nobody)));

@@ -3,13 +3,17 @@
 //! Promises: every complaint names the key as `section.key`, what it is and what is allowed; all complaints are found, not only the first.
 //! Does not: read files, or build the [`Config`](super::Config).
 
-use super::keys::{Row, SECTIONS, Section, Shape};
+use super::{
+    issuers,
+    keys::{Row, SECTIONS, Section, Shape},
+};
 use toml::{Table, Value};
 
 /// What is wrong with `table`, one sentence each; empty where nothing is.
 #[must_use]
 pub fn complaints(table: &Table) -> Vec<String> {
-    table.iter().flat_map(|(name, value)| section(name, value)).collect()
+    let shapes = table.iter().flat_map(|(name, value)| section(name, value));
+    shapes.chain(table.get("auth").into_iter().flat_map(issuers::complaints)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {
@@ -19,20 +23,29 @@ fn section(name: &str, value: &Value) -> Vec<String> {
     let Value::Table(keys) = value else {
         return vec![format!("{name} is {}; it must be a section, [{name}]", shown(value))];
     };
-    keys.iter().filter_map(|(key, value)| complaint(section, key, value)).collect()
+    keys.iter().flat_map(|(key, value)| complaint(section.name, &format!("[{}]", section.name), section.rows, key, value)).collect()
 }
 
-fn complaint(section: &Section, key: &str, value: &Value) -> Option<String> {
-    match section.row(key) {
-        Some(row) => mismatch(row, value),
-        None => {
-            let keys = list(section.rows.iter().map(|row| row.key));
-            Some(format!("{}.{key} is no key; the keys of [{}] are {keys}", section.name, section.name))
+/// What is wrong with the key of the table that is called `table` in sentences and has the `rows`; `place` stands before its keys.
+fn complaint(place: &str, table: &str, rows: &'static [Row], key: &str, value: &Value) -> Vec<String> {
+    let Some(row) = rows.iter().find(|row| row.key == key) else {
+        let keys = list(rows.iter().map(|row| row.key));
+        return vec![format!("{place}.{key} is no key; the keys of {table} are {keys}")];
+    };
+    match (row.shape, value) {
+        (Shape::Tables { rows, most }, Value::Array(all)) if all.len() <= most && all.iter().all(Value::is_table) => {
+            let inner = |(index, one): (usize, &Value)| {
+                let (place, table) = (format!("{place}.{key}[{index}]"), format!("[[{place}.{key}]]"));
+                let keys = one.as_table().into_iter().flatten();
+                keys.flat_map(|(key, value)| complaint(&place, &table, rows, key, value)).collect::<Vec<_>>()
+            };
+            all.iter().enumerate().flat_map(inner).collect()
         }
+        _ => mismatch(place, row, value).into_iter().collect(),
     }
 }
 
-fn mismatch(row: &Row, value: &Value) -> Option<String> {
+fn mismatch(place: &str, row: &Row, value: &Value) -> Option<String> {
     let fits = match (row.shape, value) {
         (Shape::Number { min, max, .. }, Value::Integer(number)) => {
             u64::try_from(*number).is_ok_and(|number| (min..=max).contains(&number))
@@ -41,17 +54,18 @@ fn mismatch(row: &Row, value: &Value) -> Option<String> {
         (Shape::Texts { most, .. }, Value::Array(all)) => all.len() <= most && all.iter().all(Value::is_str),
         _ => false,
     };
-    (!fits).then(|| format!("{}.{} is {}; it must be {}", row.section, row.key, shown(value), allowed(row.shape, value)))
+    (!fits).then(|| format!("{place}.{} is {}; it must be {}", row.key, shown(value), allowed(row, value)))
 }
 
 /// What a key takes; the kind of value is said only where that is what was wrong.
-fn allowed(shape: Shape, value: &Value) -> String {
-    match shape {
+fn allowed(row: &Row, value: &Value) -> String {
+    match row.shape {
         Shape::Number { min, max, .. } if value.is_integer() => format!("from {min} to {max}"),
         Shape::Number { min, max, .. } => format!("a whole number from {min} to {max}"),
         Shape::Flag { .. } => "true or false".to_owned(),
         Shape::Text { .. } => "a text".to_owned(),
         Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
+        Shape::Tables { most, .. } => format!("at most {most} tables [[{}.{}]]", row.section, row.key),
     }
 }
 

@@ -1,159 +1,54 @@
 //! Every key of the config, once: its struct field, meaning, default, bounds, unit and reason are one declaration.
 //!
-//! Promises: a key cannot exist without its default, bounds and reason; a default or bound that does not fit the field's type does not
-//! compile; the checks, `config/default.toml` and `config/reference.md` read the same rows.
+//! Promises: the checks, `config/default.toml` and `config/reference.md` read the same rows that the structs are made of.
 //! Does not: read files. Secrets are never keys: they come from files or the environment.
 
 use serde::Deserialize;
 
-/// What a key may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// A whole number within bounds, both included.
-    Number {
-        /// Its value where the config says nothing.
-        default: u64,
-        /// The least that is taken.
-        min: u64,
-        /// The most that is taken.
-        max: u64,
-        /// What it counts.
-        unit: &'static str,
-    },
-    /// Yes or no.
-    Flag {
-        /// Its value where the config says nothing.
-        default: bool,
-    },
-    /// A text.
-    Text {
-        /// Its value where the config says nothing.
-        default: &'static str,
-    },
-    /// A list of texts.
-    Texts {
-        /// Its value where the config says nothing.
-        default: &'static [&'static str],
-        /// How many at most.
-        most: usize,
-    },
-}
-
-/// One key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The table that it stands in, such as `limits`.
-    pub section: &'static str,
-    /// Its name, such as `rows_limit`.
-    pub key: &'static str,
-    /// What it does, line by line.
-    pub meaning: &'static [&'static str],
-    /// Its type, default and bounds.
-    pub shape: Shape,
-    /// Why the default is what it is.
-    pub reason: &'static str,
-}
-
-/// One table of the config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Section {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is about, line by line.
-    pub about: &'static [&'static str],
-    /// Its keys, in order.
-    pub rows: &'static [Row],
-}
-
-macro_rules! shape {
-    (text $default:expr) => {
-        Shape::Text { default: $default }
-    };
-    (texts $default:expr, $most:expr) => {
-        Shape::Texts { default: &$default, most: $most }
-    };
-    ($default:expr) => {
-        Shape::Flag { default: $default }
-    };
-    ($default:expr, $min:expr, $max:expr, $unit:literal) => {
-        Shape::Number { default: $default as u64, min: $min as u64, max: $max as u64, unit: $unit }
-    };
-}
-
-macro_rules! bounds_fit {
-    ($kind:ty; text $default:expr) => {};
-    ($kind:ty; texts $default:expr, $most:expr) => {};
-    ($kind:ty; $default:expr) => {};
-    ($kind:ty; $default:expr, $min:expr, $max:expr, $unit:literal) => {
-        const _: () = {
-            let (min, default, max): ($kind, $kind, $kind) = ($min, $default, $max);
-            assert!(min <= default && default <= max && max as u64 <= i64::MAX as u64);
-        };
-    };
-}
-
-macro_rules! sections {
-    ($(
-        $(#[doc = $about:literal])+
-        $section:ident: $struct:ident {$(
-            $(#[doc = $meaning:literal])+
-            $key:ident: $kind:ty = ($($shape:tt)+), $reason:literal;
-        )+}
-    )+) => {
-        $(
-            $(#[doc = $about])+
-            #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-            #[serde(default, deny_unknown_fields)]
-            pub struct $struct {
-                $($(#[doc = $meaning])+ pub $key: $kind,)+
-            }
-
-            impl Default for $struct {
-                fn default() -> Self {
-                    Self { $($key: first!($($shape)+),)+ }
-                }
-            }
-
-            $(bounds_fit!($kind; $($shape)+);)+
-        )+
-
-        /// The whole configuration; each key has its default where the file says nothing.
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct Config {
-            $($(#[doc = $about])+ pub $section: $struct,)+
-        }
-
-        /// Every table of the config, in the order of the documents.
-        pub const SECTIONS: &[Section] = &[$(Section {
-            name: stringify!($section),
-            about: &[$($about),+],
-            rows: &[$(Row {
-                section: stringify!($section),
-                key: stringify!($key),
-                meaning: &[$($meaning),+],
-                shape: shape!($($shape)+),
-                reason: $reason,
-            }),+],
-        }),+];
-    };
-}
-
-macro_rules! first {
-    (text $default:expr) => {
-        String::from($default)
-    };
-    (texts $default:expr, $most:expr) => {
-        <[&str]>::iter(&$default).map(|text| String::from(*text)).collect()
-    };
-    ($default:expr $(, $rest:expr)*) => {
-        $default
-    };
-}
+pub use super::shape::{Row, Section, Shape};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
+
+tables! {
+    /// An identity provider whose tokens (JWT) are taken.
+    "auth.issuer", ISSUER: Issuer {
+        /// Its name, exactly as its tokens' `iss` has it.
+        issuer: String = (text ""),
+            "another spelling is another issuer";
+        /// What it may call this server: a token's `aud` must hold one of these.
+        audiences: Vec<String> = (texts [], 32),
+            "a token for another server must not work here";
+        /// How it may sign: RS256, ES256, EdDSA.
+        algorithms: Vec<String> = (texts ["RS256", "ES256", "EdDSA"], 3),
+            "each key is for one of them; a list that names fewer takes fewer";
+        /// The file of its public keys (JWKS); or jwks_url.
+        jwks_file: String = (text ""),
+            "for servers that reach no provider";
+        /// Where its public keys (JWKS) are: https, or http on this machine; or jwks_file.
+        jwks_url: String = (text ""),
+            "keys rotate, and a URL follows";
+        /// The claim that holds scopes, a text with spaces or a list; empty: scope, else scp.
+        scope_claim: String = (text ""),
+            "Keycloak and Auth0 write scope, Entra and Okta scp";
+        /// The claim that names the organization; a path with dots goes into objects.
+        organization_claim: String = (text "org"),
+            "runlore token mint writes it";
+        /// The claim that names the role, a text or a list, such as realm_access.roles; the highest known counts, else viewer.
+        role_claim: String = (text "role"),
+            "runlore token mint writes it";
+        /// The organization of all its tokens, whatever they say.
+        organization: String = (text ""),
+            "a provider of one organization has no claim for it";
+        /// The organizations that its tokens may be of; needed where there are several issuers; ["*"] is any.
+        organizations: Vec<String> = (texts [], 1000),
+            "one organization's provider must not speak for another's people";
+        /// Whether clients are sent to it to log in (RFC 9728).
+        authorization_server: bool = (true),
+            "false for issuers of a CI's tokens, where nobody logs in";
+    }
+}
 
 sections! {
     /// What reading one log may cost. A log over a limit is refused with a complaint; nothing of it is kept.
@@ -347,6 +242,57 @@ sections! {
         /// Whether those without the token may ask what there is: discovery, `initialize`, `ping`, the lists of tools, prompts and templates.
         anonymous_discovery: bool = (true),
             "clients look before they log in, and nothing of this is a project's; where even that is too much, false";
+        /// The URL that clients know the server by, such as https://runs.example; needed where an issuer is an authorization server.
+        public_url: String = (text ""),
+            "behind a proxy the server does not know its own name";
+        /// The file of a key of its own (`runlore token keygen`), whose tokens (`runlore token mint`) are taken too.
+        local_key_file: String = (text ""),
+            "for teams without an identity provider";
+        /// What that key's tokens have as issuer.
+        local_issuer: String = (text "runlore"),
+            "a name is enough: nobody is sent there";
+        /// What that key's tokens have as audience; empty: public_url.
+        local_audience: String = (text ""),
+            "a token for another server with the same key must not work here";
+        /// Bytes of a token.
+        jwt_bytes_max: usize = (8192, 512, 65_536, "bytes"),
+            "tokens with many groups take some 4 KiB; a head has 16 KiB in all";
+        /// Seconds by which an issuer's clock may differ.
+        jwt_leeway_s: u64 = (5, 0, 300, "seconds"),
+            "servers keep time; more lets tokens live longer than they say";
+        /// Verified tokens that are remembered; 0 verifies each again.
+        jwt_cache_entries: u64 = (10_000, 0, 1_000_000, "tokens"),
+            "some 500 bytes each; holding a signature against a key takes 35 to 190 microseconds, more than all the rest of a request";
+        /// How long one is remembered; never beyond its end or a change of its issuer's keys.
+        jwt_cache_s: u64 = (60, 1, 600, "seconds"),
+            "a caller asks several times a minute";
+        /// How often key sets at URLs are read again.
+        jwks_refresh_s: u64 = (300, 10, 86_400, "seconds"),
+            "providers publish a new key hours before they use it, and a key that is withdrawn counts no longer than this";
+        /// How often key sets in files are read again.
+        jwks_file_refresh_s: u64 = (5, 1, 3600, "seconds"),
+            "a file costs nothing to read";
+        /// How long must pass between two readings for a key that nobody knows, and after one that failed.
+        jwks_refresh_min_s: u64 = (30, 1, 3600, "seconds"),
+            "anybody can invent keys; a provider must not hear of it each time";
+        /// How long the last good key set holds while its place does not answer.
+        jwks_age_max_s: u64 = (86_400, 300, 2_592_000, "seconds"),
+            "a night's outage of the provider must not be the server's; for ever would never withdraw a key";
+        /// How long one reading may take.
+        jwks_timeout_s: u64 = (5, 1, 60, "seconds"),
+            "the first caller with a new key waits for it";
+        /// Bytes of a key set.
+        jwks_bytes_max: u64 = (256 * KIB, 1024, 16 * MIB, "bytes"),
+            "the largest providers' sets take some 20 KiB";
+        /// Keys of a set; a larger one is refused.
+        jwks_keys_max: usize = (64, 1, 4096, "keys"),
+            "providers have two to ten";
+        /// A file of certificate authorities in PEM, which then stand for the public ones.
+        jwks_ca_file: String = (text ""),
+            "providers inside a company have certificates of their own";
+        /// The identity providers.
+        issuer: Vec<Issuer> = (tables ISSUER, 32),
+            "one for people and a few for machines";
     }
 
     /// One server for many organizations: `runlore serve` is one where `data_dir` is set. `runlore org`, `project` and `key` say who they are.
@@ -389,19 +335,5 @@ sections! {
         /// Whether they are replaced already when a log is imported, so that the store never holds one.
         at_import: bool = (true),
             "no later path, and no copy of the file, can leak what was never kept";
-    }
-}
-
-impl Section {
-    /// The section called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Self> {
-        SECTIONS.iter().find(|section| section.name == name)
-    }
-
-    /// Its key called `key`.
-    #[must_use]
-    pub fn row(&self, key: &str) -> Option<&'static Row> {
-        self.rows.iter().find(|row| row.key == key)
     }
 }

@@ -26,16 +26,36 @@ pub fn default_toml() -> String {
             let _ = write!(text, "\n#{line}");
         }
         let _ = writeln!(text, "\n[{}]", section.name);
-        section.rows.iter().for_each(|row| toml_key(&mut text, row));
+        section.rows.iter().filter(|row| tables(row).is_none()).for_each(|row| toml_key(&mut text, row));
+        // What stands behind a table's head belongs to it: so they come last.
+        section.rows.iter().filter(|row| tables(row).is_some()).for_each(|row| toml_tables(&mut text, row));
     }
     text
 }
 
-fn toml_key(text: &mut String, row: &Row) {
+/// The keys of each table, where the key is a list of tables.
+const fn tables(row: &Row) -> Option<&'static [Row]> {
+    if let Shape::Tables { rows, .. } = row.shape { Some(rows) } else { None }
+}
+
+/// An example in comments: there are none by default.
+fn toml_tables(text: &mut String, row: &Row) {
+    let mut inner = String::new();
+    tables(row).unwrap_or_default().iter().for_each(|row| toml_key(&mut inner, row));
+    toml_about(text, row);
+    let _ = writeln!(text, "# [[{}.{}]]", row.section, row.key);
+    inner.lines().for_each(|line| text.push_str(&format!("# {line}\n")));
+}
+
+fn toml_about(text: &mut String, row: &Row) {
     for line in row.meaning {
         let _ = writeln!(text, "#{line}");
     }
     let _ = writeln!(text, "# {}. Why: {}.", bounds(row.shape), row.reason);
+}
+
+fn toml_key(text: &mut String, row: &Row) {
+    toml_about(text, row);
     let _ = writeln!(text, "{} = {}", row.key, default(row.shape));
 }
 
@@ -54,8 +74,18 @@ pub fn markdown(chapters: &[Chapter]) -> String {
 
 fn markdown_section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n### [{}]\n\n{}\n", section.name, joined(section.about));
-    text.push_str("| key | default | bounds | meaning | why |\n| --- | --- | --- | --- | --- |\n");
+    markdown_rows(text, section.rows);
     for row in section.rows {
+        if let Some(rows) = tables(row) {
+            let _ = writeln!(text, "\n#### [[{}.{}]]\n\n{}\n", row.section, row.key, joined(row.meaning));
+            markdown_rows(text, rows);
+        }
+    }
+}
+
+fn markdown_rows(text: &mut String, rows: &[Row]) {
+    text.push_str("| key | default | bounds | meaning | why |\n| --- | --- | --- | --- | --- |\n");
+    for row in rows {
         let (default, bounds, meaning) = (default(row.shape), bounds(row.shape), joined(row.meaning));
         let _ = writeln!(text, "| `{}` | `{default}` | {bounds} | {meaning} | {} |", row.key, row.reason);
     }
@@ -71,6 +101,7 @@ fn default(shape: Shape) -> String {
         Shape::Flag { default } => default.to_string(),
         Shape::Text { default } => format!("{default:?}"),
         Shape::Texts { default, .. } => format!("{default:?}"),
+        Shape::Tables { .. } => "[]".to_owned(),
     }
 }
 
@@ -80,6 +111,7 @@ fn bounds(shape: Shape) -> String {
         Shape::Flag { .. } => "true or false".to_owned(),
         Shape::Text { .. } => "a text".to_owned(),
         Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
+        Shape::Tables { most, .. } => format!("at most {most} tables"),
     }
 }
 

@@ -15,33 +15,36 @@ use std::{
 };
 
 use axum::body::Body;
-use http::{HeaderMap, Request, Response, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as HttpBody;
 use tower::{Layer, Service};
 
 use super::{
     project::Place,
     refusal::Barred,
-    step::{Passage, refuse},
+    step::{Finish, Finished, Passage, refuse},
     visit::{Route, Visit},
 };
 use crate::auth::{
     Caller,
     authority::Authority,
+    metadata::Challenges,
     tenants::{Known, Verifying},
 };
 
 /// Adds the step.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AuthenticateLayer {
     authority: Authority,
+    /// By endpoint.
+    challenges: Arc<[Challenges]>,
 }
 
 impl AuthenticateLayer {
-    /// The step, by this authority.
+    /// The step, by this authority; `challenges` are those of each endpoint.
     #[must_use]
-    pub const fn new(authority: Authority) -> Self {
-        Self { authority }
+    pub const fn new(authority: Authority, challenges: Arc<[Challenges]>) -> Self {
+        Self { authority, challenges }
     }
 }
 
@@ -49,15 +52,39 @@ impl<S> Layer<S> for AuthenticateLayer {
     type Service = Authenticate<S>;
 
     fn layer(&self, inner: S) -> Authenticate<S> {
-        Authenticate { inner, authority: self.authority.clone() }
+        Authenticate { inner, authority: self.authority.clone(), challenges: self.challenges.clone() }
     }
 }
 
 /// The step.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Authenticate<S> {
     inner: S,
     authority: Authority,
+    challenges: Arc<[Challenges]>,
+}
+
+/// Says on the way back where a credential, or a better one, is to be had. `mcp` refuses too, once it knows what was asked.
+pub struct Challenging {
+    challenges: Arc<[Challenges]>,
+    endpoint: usize,
+    sent: bool,
+}
+
+impl Finish for Challenging {
+    fn finish(self, mut response: Response<Body>) -> Response<Body> {
+        let Some(challenges) = self.challenges.get(self.endpoint) else { return response };
+        let own = response.headers().get(header::WWW_AUTHENTICATE);
+        let said = match response.status() {
+            StatusCode::UNAUTHORIZED => Some(challenges.credential(self.sent)),
+            StatusCode::FORBIDDEN => own.map(|own| challenges.scopes(own)),
+            _ => None,
+        };
+        if let Some(said) = said {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, said);
+        }
+        response
+    }
 }
 
 /// What is known of who asks once the head has been looked at.
@@ -69,6 +96,13 @@ enum Asker {
 }
 
 impl<S> Authenticate<S> {
+    fn challenging<B>(&self, request: &Request<B>) -> Challenging {
+        let route = Visit::of(request).and_then(|visit| visit.route);
+        let endpoint = if let Some(Route::Mcp(index)) = route { index } else { 0 };
+        let sent = self.authority.asks() && request.headers().contains_key(header::AUTHORIZATION);
+        Challenging { challenges: self.challenges.clone(), endpoint, sent }
+    }
+
     /// Who asks; the header is taken off.
     fn asker<B>(&self, request: &mut Request<B>) -> Result<Asker, Barred> {
         let asker = match Visit::of(request).ok_or(Barred::Internal)?.route {
@@ -123,15 +157,16 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Passage<S::Future>;
+    type Future = Finished<Passage<S::Future>, Challenging>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let challenging = self.challenging(&request);
         let asker = self.asker(&mut request);
-        match asker {
+        let passage = match asker {
             Ok(Asker::Known(caller)) => match enter(&self.authority, &mut request, caller) {
                 Ok(()) => Passage::on(self.inner.call(request)),
                 Err(barred) => Passage::stopped(refuse(request, barred)),
@@ -147,7 +182,8 @@ where
                 }))
             }
             Err(barred) => Passage::stopped(refuse(request, barred)),
-        }
+        };
+        Finished::new(passage, challenging)
     }
 }
 
@@ -164,10 +200,11 @@ mod tests {
 
     fn layer(token: Option<&str>) -> AuthenticateLayer {
         let token = StaticToken::load(Sources { flag: token, ..Sources::default() }).unwrap();
-        AuthenticateLayer::new(match token {
+        let authority = match token {
             Some(token) => Authority { credentials: Credentials::Token(token), stranger: None },
             None => Authority::open(Caller::open()),
-        })
+        };
+        AuthenticateLayer::new(authority, [].into())
     }
 
     fn asked(token: Option<&str>, uri: &str, lines: &[&str]) -> Result<Option<String>, Barred> {
@@ -234,8 +271,8 @@ mod tests {
 
     #[test]
     fn a_path_of_another_organization_is_none() {
-        let credentials = Credentials::Tenants(Tenants::new(two()).into());
-        let layer = AuthenticateLayer::new(Authority { credentials, stranger: Some(Caller::nobody()) });
+        let credentials = Credentials::Tenants(Tenants::new(two(), None).into());
+        let layer = AuthenticateLayer::new(Authority { credentials, stranger: Some(Caller::nobody()) }, [].into());
         let asked = |letter: Option<&str>, organization: &str, project: &str| {
             let mut request = crate::gate::trial::request().body(()).unwrap();
             if let Some(letter) = letter {

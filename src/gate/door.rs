@@ -4,7 +4,7 @@
 //! the end is one decoded [`Message`] with a [`Visit`](super::visit::Visit) that is filled in.
 //! Does not: accept connections (`serve`), or answer messages (the endpoint behind it).
 
-use std::{convert::Infallible, net::IpAddr, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
@@ -32,7 +32,10 @@ use super::{
     route::{RouteLayer, Routes},
     tenant_rate::TenantRateLayer,
 };
-use crate::auth::authority::Authority;
+use crate::auth::{
+    authority::Authority,
+    metadata::{Challenges, Metadata},
+};
 
 /// One MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub struct Settings {
     pub authority: Authority,
     /// Documents that anybody may read.
     pub documents: Vec<Document>,
+    /// Where clients log in, where there is somewhere.
+    pub metadata: Option<Metadata>,
     /// Whether paths may name an organization and a project below an endpoint.
     pub placed: bool,
     /// Requests a minute of one organization; 0 is off.
@@ -149,7 +154,7 @@ impl Door {
             .layer(self.rate.clone())
             // Before the body: nothing is read for someone who may not ask. Health needs no one. Who brings no credential and may ask what
             // there is goes on as nobody: what needs a caller is known once the message is, and is refused there.
-            .layer(AuthenticateLayer::new(set.authority.clone()))
+            .layer(AuthenticateLayer::new(set.authority.clone(), self.challenges()))
             // Once it is known whose it is, and before its body is waited for: no organization takes the places of the others.
             .layer(self.tenant_rate.clone())
             // Ends the route that has no body.
@@ -161,6 +166,11 @@ impl Door {
             // Once, strictly; everything after works on what this understood.
             .layer(DecodeLayer)
             .service(endpoint)
+    }
+
+    fn challenges(&self) -> Arc<[Challenges]> {
+        let set = &self.settings;
+        set.endpoints.iter().map(|endpoint| Challenges::new(set.metadata.as_ref(), &endpoint.path)).collect()
     }
 
     fn hosts(&self) -> HostRules {
@@ -185,8 +195,6 @@ impl Door {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::{Value, json};
     use tower::ServiceExt;
 
@@ -223,6 +231,7 @@ mod tests {
             limiter_keys_max: 1000,
             authority: Authority { credentials: Credentials::Token(token), stranger: None },
             documents: Vec::new(),
+            metadata: None,
             placed: false,
             tenant_requests_per_minute: 0,
             measure: MeasureLayer::new(Arc::new(crate::telemetry::metrics::Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]),

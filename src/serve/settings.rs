@@ -119,6 +119,9 @@ impl Settings {
         if settings.tenants && settings.token.is_some() {
             return Err("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
         }
+        if !settings.tenants && (!config.auth.issuer.is_empty() || !config.auth.local_key_file.is_empty()) {
+            return Err("auth.issuer and auth.local_key_file need tenants.data_dir: tokens are those of organizations' callers".to_owned());
+        }
         Ok(settings)
     }
 

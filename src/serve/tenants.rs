@@ -15,7 +15,7 @@ use std::{
 use tokio::sync::OnceCell;
 
 use crate::{
-    auth::{Caller, Scope, directory::Directory, tenants::Tenants},
+    auth::{Caller, Scope, directory::Directory, jwt::JwtVerifier, tenants::Tenants},
     cli::CliError,
     clock,
     commands::queries::Workers,
@@ -50,6 +50,7 @@ pub fn control(data: &Path, options: &Options) -> Result<Control, CliError> {
 pub struct House {
     control: Arc<Control>,
     tenants: Arc<Tenants>,
+    tokens: Option<Arc<JwtVerifier>>,
     look: Duration,
     wait: Duration,
     opened: Opened,
@@ -59,12 +60,14 @@ impl House {
     /// Those of `config.tenants.data_dir`.
     ///
     /// # Errors
-    /// [`CliError::Refused`] where the control file cannot be opened or read.
+    /// [`CliError::Refused`] where the control file cannot be opened or read; [`CliError::Usage`] where a key's file cannot be used.
     pub fn open(config: &Config, options: Options, workers: Arc<Workers>) -> Result<Self, CliError> {
+        let issuers = config.jwt_issuers().map_err(|faults| CliError::Usage(faults.join("\n")))?;
+        let tokens = (!issuers.is_empty()).then(|| Arc::new(JwtVerifier::new(issuers, config.jwt_limits())));
         let (set, data) = (&config.tenants, PathBuf::from(&config.tenants.data_dir));
         let control = control(&data, &options)?;
         let directory = control.directory().map_err(|error| CliError::Refused(error.to_string()))?;
-        let tenants = Arc::new(Tenants::new(directory));
+        let tenants = Arc::new(Tenants::new(directory, tokens.clone()));
         let parts = Parts {
             directory: data.join(PROJECTS),
             tenants: tenants.clone(),
@@ -77,7 +80,7 @@ impl House {
             wait: Duration::from_millis(set.wait_ms),
         };
         let (look, wait) = (Duration::from_millis(set.look_ms), Duration::from_millis(set.wait_ms));
-        Ok(Self { control: Arc::new(control), tenants, look, wait, opened: Opened(Arc::new(parts)) })
+        Ok(Self { control: Arc::new(control), tenants, tokens, look, wait, opened: Opened(Arc::new(parts)) })
     }
 
     /// Who its callers are.
@@ -99,9 +102,21 @@ impl House {
         Arc::new(move || control.version().is_ok())
     }
 
+    /// A misspelt file or URL is told at start, though a server may begin while an issuer is away.
+    async fn tell_missing_keys(&self) {
+        if let Some(tokens) = &self.tokens
+            && let Err(faults) = tokens.prefetch(now_s()).await
+        {
+            faults.iter().for_each(|fault| tracing::warn!("{fault}; until its keys can be read its tokens are refused"));
+        }
+    }
+
     /// Keeps what is known up to date, closes what nobody asks for and writes down which keys were used, until this is dropped.
     pub async fn keep(&self) {
         let mut version = None;
+        // Their keys are read anew on tasks of their own, which end with this.
+        let _keys = self.tokens.as_ref().map(|tokens| tokens.keep_fresh(now_s));
+        self.tell_missing_keys().await;
         loop {
             tokio::time::sleep(self.look).await;
             let (control, tenants, known) = (self.control.clone(), self.tenants.clone(), version);
@@ -114,6 +129,10 @@ impl House {
             self.opened.0.close_idle(clock::monotonic());
         }
     }
+}
+
+fn now_s() -> u64 {
+    u64::try_from(clock::now().millis() / 1000).unwrap_or(0)
 }
 
 /// Reads the directory where another process has changed it; the version that was seen. When keys were used is written on the way.

@@ -32,3 +32,4 @@ mod real_files;
 mod records;
 mod resources;
 mod scenarios;
+mod tokens;

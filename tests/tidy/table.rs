@@ -65,7 +65,7 @@ pub const MODULES: &[Module] = &[
     },
     Module {
         path: "config",
-        may: &["importers", "tools", "store"],
+        may: &["importers", "tools", "store", "auth"],
         tests: &["store::sqlite"],
         reason: "hands each piece its limits as that piece's own type",
     },
@@ -167,7 +167,26 @@ pub const MODULES: &[Module] = &[
 /// Who may name which crate, and what of the standard library.
 pub const FOREIGN: &[Foreign] = &[
     Foreign { path: "rusqlite", only: &["store::sqlite"], tests: false, reason: "SQL and its errors stay in the adapter" },
-    Foreign { path: "moka", only: &["gate::cache"], tests: false, reason: "what is kept and for how long is decided in one place" },
+    Foreign {
+        path: "moka",
+        only: &["gate::cache", "auth::jwt"],
+        tests: false,
+        reason: "what is kept and for how long is decided in two places: answers, and tokens that were verified",
+    },
+    Foreign {
+        path: "jsonwebtoken",
+        only: &["auth::jwt", "auth::jwks", "auth::local"],
+        tests: true,
+        reason: "signatures are held against keys in one place; claims are read by our own strict types",
+    },
+    Foreign { path: "ed25519_dalek", only: &["auth::local"], tests: true, reason: "one place makes keys" },
+    Foreign {
+        path: "getrandom",
+        only: &["auth::local"],
+        tests: true,
+        reason: "keys and token ids need the system's randomness, nothing else does",
+    },
+    Foreign { path: "ureq", only: &["auth::jwks"], tests: false, reason: "what the program asks of other servers is asked in one place" },
     Foreign { path: "governor", only: &["gate::limiter"], tests: false, reason: "one way to count a rate" },
     Foreign {
         path: "prometheus",
@@ -206,9 +225,9 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         path: "tokio",
-        only: &["main", "cli", "serve", "admin", "health", "gate", "mcp", "tool_api", "tools", "commands", "local", "telemetry"],
+        only: &["main", "cli", "serve", "admin", "health", "gate", "mcp", "tool_api", "tools", "commands", "local", "telemetry", "auth"],
         tests: true,
-        reason: "domain, stats, importers, transcripts and the store are plain blocking code",
+        reason: "domain, stats, importers, transcripts and the store are plain blocking code; auth reads key sets beside the requests",
     },
     Foreign {
         path: "std::process",
