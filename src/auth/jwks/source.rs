@@ -213,12 +213,31 @@ mod tests {
         assert!(matches!(fetched("SSH-2.0\r\n", 20), Err(FetchFault::Unreachable(_))));
     }
 
+    /// The server keeps what it accepted open: only the deadline ends it.
     #[test]
-    fn a_server_that_says_nothing_is_left_at_the_deadline() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/keys", listener.local_addr().unwrap());
-        let fetch = FromUrl::new(&url, 10, Duration::from_millis(50), None).unwrap();
+    fn a_server_that_says_nothing_or_half_is_left_at_the_deadline() {
+        for half in ["", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"keys\""] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/keys", listener.local_addr().unwrap());
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(half.as_bytes()).unwrap();
+                // Open until the client leaves.
+                let _ = std::io::copy(&mut stream, &mut std::io::sink());
+            });
+            let fetch = FromUrl::new(&url, 100, Duration::from_millis(50), None).unwrap();
+            assert!(matches!(fetch.fetch(), Err(FetchFault::Unreachable(_))), "{half:?}");
+            drop(fetch);
+            server.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn https_is_asked_for_in_tls_and_never_without() {
+        let (url, thread) = serving(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_vec());
+        let fetch = FromUrl::new(&url.replace("http:", "https:"), 100, DEADLINE, None).unwrap();
         assert!(matches!(fetch.fetch(), Err(FetchFault::Unreachable(_))));
+        assert!(thread.join().unwrap().starts_with('\u{16}'), "a TLS handshake begins so");
     }
 
     #[test]
