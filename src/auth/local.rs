@@ -29,6 +29,7 @@ use super::{
     jwks::Fixed,
     jwt::{Algorithm, ClaimNames, Issuer},
 };
+use crate::clock;
 
 /// Seconds that a minted token holds at most: 30 days.
 pub const TTL_MAX_S: u64 = 30 * 24 * 3600;
@@ -198,9 +199,7 @@ impl LocalKey {
 }
 
 fn random<const BYTES: usize>() -> Result<[u8; BYTES], KeyError> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).map_err(library)?;
-    Ok(bytes)
+    clock::random().map_err(library)
 }
 
 fn library(error: impl fmt::Display) -> KeyError {

@@ -180,12 +180,7 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "signatures are held against keys in one place; claims are read by our own strict types",
     },
     Foreign { path: "ed25519_dalek", only: &["auth::local"], tests: true, reason: "one place makes keys" },
-    Foreign {
-        path: "getrandom",
-        only: &["auth::local"],
-        tests: true,
-        reason: "keys and token ids need the system's randomness, nothing else does",
-    },
+    Foreign { path: "getrandom", only: &["clock"], tests: true, reason: "randomness has one source, as time has" },
     Foreign { path: "ureq", only: &["auth::jwks"], tests: false, reason: "what the program asks of other servers is asked in one place" },
     Foreign { path: "governor", only: &["gate::limiter"], tests: false, reason: "one way to count a rate" },
     Foreign {

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
 use super::{
@@ -22,6 +24,27 @@ pub struct Town {
     data: PathBuf,
 }
 
+/// What the server's own key is called, and what it calls the server.
+const ISSUER: &str = "https://runlore.example";
+const AUDIENCE: &str = "runs";
+
+/// The server's own key, in the hands of a test.
+pub struct Issuing {
+    /// Its id.
+    pub id: String,
+    /// Its public half, as the key set has it.
+    pub public: String,
+    pub key: EncodingKey,
+}
+
+impl Issuing {
+    /// A token of these claims.
+    pub fn signed(&self, claims: &Value) -> String {
+        let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::EdDSA) };
+        jsonwebtoken::encode(&header, claims, &self.key).unwrap()
+    }
+}
+
 /// What `runlore` says to these words; it must end with 0.
 pub fn said(words: &[&str]) -> String {
     let ran = ran(command().args(words).output().unwrap());
@@ -37,6 +60,22 @@ impl Town {
 
     /// The same, with keys of `[http]` too.
     pub fn with(more: &str, http: &str) -> Self {
+        Self::made(more, http, "")
+    }
+
+    /// The same, with a key of its own that signs tokens.
+    pub fn issuing() -> Self {
+        Self::made("", "", &format!("[auth]\nlocal_key_file = \"KEY\"\nlocal_issuer = \"{ISSUER}\"\nlocal_audience = \"{AUDIENCE}\"\n"))
+    }
+
+    /// The same, where people log in elsewhere.
+    pub fn logging_in() -> Self {
+        let issuer = "[[auth.issuer]]\nissuer = \"https://id.example\"\naudiences = [\"runs\"]\njwks_file = \"/nowhere/keys.json\"\n";
+        let own = format!("local_key_file = \"KEY\"\nlocal_issuer = \"{ISSUER}\"\nlocal_audience = \"{AUDIENCE}\"\n");
+        Self::made("", "", &format!("[auth]\npublic_url = \"https://runs.example\"\n{own}{issuer}"))
+    }
+
+    fn made(more: &str, http: &str, auth: &str) -> Self {
         let home = Project::new();
         let data = home.path().join("data");
         let town = |words: &[&str]| said(&[words, &["--data-dir", data.to_str().unwrap()]].concat());
@@ -50,10 +89,13 @@ impl Town {
         filled(&data.join("projects/1/1.db"), &Project::demo());
         filled(&data.join("projects/2/3.db"), &canaries());
         let shown = data.to_str().unwrap().to_owned();
+        let key = home.path().join("key.pem");
+        said(&["token", "keygen", "--out", key.to_str().unwrap()]);
+        let auth = auth.replace("KEY", key.to_str().unwrap());
         let service = Service::spawned(home, |command, port, admin| {
             let file = PathBuf::from(format!("{shown}.toml"));
             let config = format!(
-                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n"
+                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n{auth}\n"
             );
             std::fs::write(&file, config).unwrap();
             command.args(["serve", "--config"]).arg(&file);
@@ -72,6 +114,33 @@ impl Town {
         let key = self.said(&[&["key", "create", organization, "--name", "test", "--role", role][..], &scopes].concat());
         super::service::wait_for("the key to be known", || (self.whoami(&key).status == 200).then_some(()));
         key
+    }
+
+    fn key_file(&self) -> String {
+        self.data.with_file_name("key.pem").to_str().unwrap().to_owned()
+    }
+
+    /// A token that the binary mints, with these words besides.
+    pub fn minted(&self, words: &[&str]) -> String {
+        let file = self.key_file();
+        said(&[&["token", "mint", "--key-file", &file, "--issuer", ISSUER, "--audience", AUDIENCE][..], words].concat())
+    }
+
+    /// The claims of a token that is good for a viewer of `organization`.
+    pub fn claims(&self, organization: &str) -> Value {
+        let minted = self.minted(&["--organization", organization, "--scope", "eval:read"]);
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(minted.split('.').nth(1).unwrap()).unwrap();
+        serde_json::from_slice(&claims).unwrap()
+    }
+
+    /// The server's own key.
+    pub fn signer(&self) -> Issuing {
+        let pem = std::fs::read_to_string(self.key_file()).unwrap();
+        let base64: String = pem.lines().filter(|line| !line.starts_with("---")).collect();
+        let der = base64::prelude::BASE64_STANDARD.decode(base64).unwrap();
+        let set = self.service.ask(&Request::get(self.service.port, "/.well-known/jwks.json")).json();
+        let text = |name: &str| set["keys"][0][name].as_str().unwrap().to_owned();
+        Issuing { id: text("kid"), public: text("x"), key: EncodingKey::from_ed_der(&der) }
     }
 
     pub fn whoami(&self, key: &str) -> Answer {
