@@ -150,6 +150,12 @@ mod tests {
     }
 
     #[test]
+    fn the_examples_can_be_used() {
+        let team = Config::parse(include_str!("../config/example.team.toml"), "example.team.toml").unwrap();
+        assert!(!team.tenants.data_dir.is_empty() && team.auth.issuer.len() == 1 && team.metadata(&[]).is_some());
+    }
+
+    #[test]
     fn a_file_changes_what_it_names_and_nothing_else() {
         let config = Config::parse("[limits]\nrows_limit = 7\n[redaction]\nat_import = false\n", "x.toml").unwrap();
         assert_eq!((config.limits.rows_limit, config.redaction.at_import), (7, false));
