@@ -274,6 +274,7 @@ fn paired_case((head, base): &(Counts, Counts)) -> Option<PairedCase> {
         base: base.rate()?.value(),
         head_attempts: u64::from(head.counted()),
         base_attempts: u64::from(base.counted()),
+        group: None,
     })
 }
 

@@ -31,3 +31,4 @@ mod real_files;
 mod records;
 mod resources;
 mod scenarios;
+mod stats;

@@ -233,7 +233,13 @@ fn ends(interval: Option<stats::Interval>) -> [Option<f64>; 2] {
 fn pairs(head: &Cases, base: &Cases) -> Vec<stats::PairedCase> {
     let pair = |(case, head): (&i64, &Tally)| {
         let base = base.get(case)?;
-        Some(stats::PairedCase { head: head.rate(), base: base.rate(), head_attempts: head.counted, base_attempts: base.counted })
+        Some(stats::PairedCase {
+            head: head.rate(),
+            base: base.rate(),
+            head_attempts: head.counted,
+            base_attempts: base.counted,
+            group: None,
+        })
     };
     head.iter().filter_map(pair).collect()
 }

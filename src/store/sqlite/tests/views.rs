@@ -184,12 +184,12 @@ fn arms_against_each_other() {
 #[test]
 fn effort_by_stack() {
     let Held { store, _dir } = held(&history());
-    // e1 high: 3/3, 3/3, 1/3: clustered by case, t(0.975, 2) * 2/9 passes both ends. Three attempts of each run: of 1, 1, 1, 2, 2, 2, 3, 3, 3 s
-    // the fifth and the ninth. low: four of R1, three of R2, two of R3 that were counted. e2: every case once: Wilson. g: one case: Wilson.
+    // e1 high: 3/3, 3/3, 1/3, low: 3/4, 1/3, 0/2: of three cases no more than three observations count, in Wilson's equation, whose roots scipy
+    // found. Three attempts of each run: of 1, 1, 1, 2, 2, 2, 3, 3, 3 s the fifth and the ninth. low: four of R1, three of R2, two of R3 that were counted. e2: every case once: Wilson. g: one case: Wilson.
     // Tokens out are told in R1 alone; turns by nobody.
     let effort = json!([
-        ["e1", "h", "m", "high", 9, 7.0 / 9.0, 0.0, 1.0, 0.125, 3.0, 10.0, null, 2000, 3000],
-        ["e1", "h", "m", "low", 9, 4.0 / 9.0, 0.0, 1.0, 0.125, 3.0, 10.0, null, 2000, 3000],
+        ["e1", "h", "m", "high", 9, 7.0 / 9.0, 0.27341587131445255, 0.9701968888216335, 0.125, 3.0, 10.0, null, 2000, 3000],
+        ["e1", "h", "m", "low", 9, 4.0 / 9.0, 0.10198871999228687, 0.8492887279804959, 0.125, 3.0, 10.0, null, 2000, 3000],
         ["e2", "h", "m", "high", 2, 0.5, 0.09453120573423074, 0.9054687942657693, 0.125, 3.0, 10.0, null, 1000, 1000],
         ["e2", "h", "m", "low", 2, 0.0, 0.0, 0.6576197724933469, 0.125, 3.0, 10.0, null, 1000, 1000],
         ["g", "h", "m", "low", 3, 2.0 / 3.0, 0.2076596008020477, 0.9385080552796037, 0.125, 3.0, 10.0, null, 2000, 3000],
@@ -201,11 +201,12 @@ fn effort_by_stack() {
 #[test]
 fn checks_and_their_streaks() {
     let Held { store, _dir } = held(&history());
-    // match in e1: 11 of 18: case 1 6/7, case 2 4/6, case 3 1/5; the ends pass 0 and 1. tone fails once: 7/7, 5/6, 5/5. e2: 1/2 and 0/2.
+    // match in e1: 11 of 18: case 1 6/7, case 2 4/6, case 3 1/5. tone fails once: 7/7, 5/6, 5/5. e2: 1/2 and 0/2. Three
+    // observations count of three cases and two of two; Wilson's roots by scipy.
     let rates = json!([
-        ["e1", "match", 18, 11, 11.0 / 18.0, 0.0, 1.0],
-        ["e1", "tone", 18, 17, 17.0 / 18.0, 0.7043040822037733, 1.0],
-        ["e2", "match", 4, 1, 0.25, 0.0, 1.0],
+        ["e1", "match", 18, 11, 11.0 / 18.0, 0.17813581707452997, 0.9193092869799044],
+        ["e1", "tone", 18, 17, 17.0 / 18.0, 0.392006433560163, 0.9977739826575744],
+        ["e2", "match", 4, 1, 0.25, 0.026677342008984622, 0.8021325442376888],
         ["g", "match", 3, 2, 2.0 / 3.0, 0.2076596008020477, 0.9385080552796037],
     ]);
     assert_view(&store, "check_rates", "evaluation check_name n passed rate ci_low ci_high", rates);
