@@ -280,6 +280,9 @@ pub struct RunEvaluation {
     pub info: EvaluationInfo,
 }
 
+/// Groups of cases: by evaluation, the group of each case that has one.
+pub type Groups = BTreeMap<String, BTreeMap<String, String>>;
+
 /// An arm as one run has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunArm {
@@ -383,6 +386,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn evaluations(&self, run: &str) -> Result<Vec<RunEvaluation>>;
+
+    /// The groups that the cases of one run come in, where its logs say so; the newest log's word on a case stands.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn groups(&self, run: &str) -> Result<Groups>;
 
     /// Shas of the commits before a run's, nearest first; empty where unknown.
     ///

@@ -66,6 +66,9 @@ pub struct Attempt {
     pub arm: String,
     /// The case's id (`key::case_id`); empty where the evaluation has no dataset.
     pub case: String,
+    /// The group that the case comes in (`key::group_id`: a passage with several questions, a repository with several tasks), where the source
+    /// says that its cases do: those of one group are not independent of each other.
+    pub group: Option<String>,
     /// The source's own ordinal of this try (epoch, trial, repeat), from 1.
     pub epoch: u32,
     /// The source's id for this very try, kept by copies in retries.
@@ -118,6 +121,7 @@ impl Attempt {
             evaluation,
             arm,
             case,
+            group: None,
             epoch,
             uuid: None,
             outcome: Outcome::Unscored,

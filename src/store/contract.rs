@@ -41,7 +41,7 @@ macro_rules! contract {
             cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
-            analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
+            groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };
 }

@@ -11,6 +11,7 @@ mod connect;
 mod count;
 mod extras;
 mod fault;
+mod groups;
 mod named;
 mod names;
 pub mod open;
@@ -34,8 +35,9 @@ use rusqlite::Connection;
 
 use super::query::{Isolation, Job, QueryLimits};
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
-    Point, PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
+    Object, Point, PointQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint, RunQuery, Selector, Store,
+    Streak,
 };
 use crate::{
     auth::Scope,
@@ -205,6 +207,10 @@ impl Store for Sqlite {
 
     fn evaluations(&self, run: &str) -> Result<Vec<RunEvaluation>> {
         self.read(|connection| runs::evaluations(connection, run))
+    }
+
+    fn groups(&self, run: &str) -> Result<Groups> {
+        self.read(|connection| groups::of_run(connection, run))
     }
 
     fn ancestors(&self, run: &str) -> Result<Vec<String>> {

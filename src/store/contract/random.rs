@@ -48,8 +48,10 @@ fn path() -> impl Strategy<Value = String> {
 
 fn one_attempt() -> impl Strategy<Value = Attempt> {
     let ids = (select(&EVALUATIONS[..]), select(&ARMS[..]), select(&["", "b", "1", "ß/2"][..]), option::of(select(&["u", "v", "w"][..])));
-    (ids, 1..3_u32, select(&Outcome::ALL[..]), option::of(-1.0..1.0_f64)).prop_map(
-        |((evaluation, arm, case, uuid), epoch, outcome, score)| Attempt {
+    let group = option::weighted(0.3, select(&["g", "h"][..]));
+    (ids, 1..3_u32, select(&Outcome::ALL[..]), option::of(-1.0..1.0_f64), group).prop_map(
+        |((evaluation, arm, case, uuid), epoch, outcome, score, group)| Attempt {
+            group: group.map(Into::into),
             evaluation: evaluation.into(),
             arm: arm.into(),
             uuid: uuid.map(Into::into),
@@ -168,6 +170,9 @@ fn dump_run(store: &dyn Store, run: &str, numbers: bool, out: &mut String) {
         evaluations.iter_mut().for_each(|evaluation| evaluation.number = 0);
     }
     writeln!(out, "run {run} {evaluations:?} {:?} {:?}", store.ancestors(run).unwrap(), store.causes(run, None).unwrap()).unwrap();
+    let with_rest = store.attempts(run, &AttemptQuery { rest: true, ..AttemptQuery::default() }).unwrap();
+    let groups: Vec<_> = with_rest.into_iter().map(|row| (row.key, row.rest.unwrap().group)).collect();
+    writeln!(out, "groups {:?} {groups:?}", store.groups(run).unwrap()).unwrap();
     let all = store.attempts(run, &AttemptQuery { checks: true, ..AttemptQuery::default() }).unwrap();
     for row in &all {
         assert_eq!(store.find_attempts(run, &row.key).unwrap(), std::slice::from_ref(row), "{}", row.key);

@@ -123,7 +123,8 @@ fn evidence(evidence: &Evidence) -> String {
         .as_ref()
         .map(|margin| format!(", {}{}", margin.verdict.word().replace('_', "-"), ends("90%", Some(margin.bounds)).trim_start_matches(',')));
     let detects = evidence.mde.filter(|_| evidence.word == Word::Inconclusive).map(|mde| format!(", detects {mde:.2}")).unwrap_or_default();
-    format!("{word}{reason} (n={}{p}{adjusted}{interval}{errors}{detects}{})", evidence.n, margin.unwrap_or_default())
+    let groups = evidence.groups.map(|groups| format!(" in {groups} groups")).unwrap_or_default();
+    format!("{word}{reason} (n={}{groups}{p}{adjusted}{interval}{errors}{detects}{})", evidence.n, margin.unwrap_or_default())
 }
 
 /// Over all rows: those beyond the limit count too.
