@@ -25,6 +25,9 @@ pub(super) fn cells(ctx: &Ctx, runs: &[String], filter: Option<&str>, grain: Gra
     })?)
 }
 
+const SEVERAL_ARMS: &str = "several arms are compared, which share their cases: together each case would count once for each arm. Each row is an arm's own result.";
+const NO_CASES: &str = "no case was counted on both sides";
+
 /// A cell's place in `Cases`: its run, evaluation and arm.
 type Place = (String, String, String);
 
@@ -82,24 +85,27 @@ impl Cases {
     }
 
     /// Over every evaluation that has one arm on both sides, or the same arm: an arm's cases are its own. What may not be compared is left out,
-    /// and said. None where no case was counted on both sides.
-    pub(super) fn suite(&self, units: &[(Pair, Vec<String>)], margin: Option<f64>) -> Option<Evidence> {
+    /// and said.
+    ///
+    /// # Errors
+    /// In a sentence, why there is no such result.
+    pub(super) fn suite(&self, units: &[(Pair, Vec<String>)], margin: Option<f64>) -> Result<Evidence, &'static str> {
         let both = || units.iter().filter(|(pair, _)| pair.head.is_some() && pair.base.is_some());
         let kept: Vec<&Pair> = both().filter(|(_, changed)| changed.is_empty()).map(|(pair, _)| pair).collect();
         let left_out = both().count() - kept.len();
         let arms: BTreeSet<Option<&str>> = both().map(|(pair, _)| pair.arm.as_deref()).collect();
         // Several arms share their cases: the suite would count a case twice.
         if arms.len() > 1 {
-            return None;
+            return Err(SEVERAL_ARMS);
         }
         let side = |cell: fn(&Pair) -> Option<&Cell>| kept.iter().flat_map(|pair| self.of(cell(pair))).collect::<Vec<&Cell>>();
         let found = self.measured(&side(|pair| pair.head.as_ref()), &side(|pair| pair.base.as_ref()), margin);
         if left_out == 0 {
-            return Some(found).filter(|found| found.n > 0);
+            return if found.n > 0 { Ok(found) } else { Err(NO_CASES) };
         }
         let said = format!("{left_out} of {} evaluations left out: not comparable", both().count());
         let reason = found.reason.as_ref().filter(|_| found.n > 0).map_or_else(|| said.clone(), |own| format!("{own}; {said}"));
-        Some(Evidence { reason: Some(reason), ..found })
+        Ok(Evidence { reason: Some(reason), ..found })
     }
 
     /// The pairs of cases under a pair of evaluations.

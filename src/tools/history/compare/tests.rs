@@ -198,6 +198,23 @@ fn cases_in_groups_are_weighed_by_group_and_verified_so() {
 }
 
 #[test]
+fn a_suite_that_is_not_there_says_why() {
+    let store = Arc::new(Model::default());
+    for (id, at) in [("a", 1), ("b", 2)] {
+        let of = |arm: &str| Attempt { arm: arm.into(), ..crate::store::contract::attempt("1", Outcome::Pass) };
+        log(id, at).with([of("m"), of("n")]).put(&*store).unwrap();
+    }
+    let why = |answer: &Value| answer["suiteReason"].as_str().map(|why| why.split(':').next().unwrap().to_owned());
+    let answer = ask(&store, 500, "compare", &json!({}));
+    assert_eq!((&answer["suite"], why(&answer).as_deref()), (&Value::Null, Some("several arms are compared, which share their cases")));
+    log("c", 3).with([crate::store::contract::attempt("1", Outcome::InfraError)]).put(&*store).unwrap();
+    let answer = ask(&store, 500, "compare", &json!({"base": "Ra", "filter": "e", "head": "Rc"}));
+    assert!(answer["suite"].is_null() && why(&answer).is_some(), "{answer}");
+    let (_, whole) = grouped(1);
+    assert!(whole["suiteReason"].is_null() && whole["suite"].is_object());
+}
+
+#[test]
 fn a_suite_leaves_out_what_may_not_be_compared() {
     let store = Arc::new(Model::default());
     let passed: Side = vec![vec![vec![Outcome::Pass]; 8]; 2];

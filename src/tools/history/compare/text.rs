@@ -22,6 +22,7 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
     }
     parts.push(summary(output));
     parts.extend(output.suite.as_ref().map(|suite| format!("all shared cases: {}", evidence(suite))));
+    parts.extend(output.suite_reason.as_ref().map(|why| format!("all shared cases: no result, {why}")));
     let changes: Vec<String> = output
         .changes
         .iter()
