@@ -137,6 +137,20 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
     })
 }
 
+/// How many cases that come in groups count as one: the variance of the mean difference over what it were if they came alone, at least 1. Where
+/// nothing changed, or there is one group, a group counts as one case. `None` where no two cases share a group.
+///
+/// Source: Kish (1965), Survey Sampling, section 8.2 (the design effect).
+#[must_use]
+pub fn design_effect(cases: &[PairedCase]) -> Option<f64> {
+    let pairs = Pairs::of(cases)?;
+    let groups = pairs.groups.as_ref()?;
+    let n = pairs.n() as f64;
+    let apart = pairs.squares() / n - pairs.mean * pairs.mean;
+    let whole = n / groups.count() as f64;
+    Some(groups.spread().filter(|_| apart > ROUNDING).map_or(whole, |spread| (spread.variance * n / apart).max(1.0)))
+}
+
 fn test_name(found: Option<SignFlip>, grouped: bool) -> Method {
     match (found.map(|found| found.seed.is_some()), grouped) {
         (None, _) => Method::ExactMcnemar,
@@ -407,6 +421,20 @@ mod tests {
             same_interval(got.interval.unwrap(), float(&c, "low"), float(&c, "high"));
             assert_eq!(got.test, Method::SignFlip);
         }
+    }
+
+    #[test]
+    fn cases_that_turn_together_count_as_one() {
+        let grouped = |turned: &[usize]| -> Vec<PairedCase> {
+            (0..20)
+                .map(|at| PairedCase { group: Some(at as u64 / 4), ..case(if turned.contains(&at) { 0.0 } else { 1.0 }, 1.0, 1) })
+                .collect()
+        };
+        // Of five groups one turned whole: four cases count as one, times 5/4 for the mean that is lost.
+        close(design_effect(&grouped(&[0, 1, 2, 3])).unwrap(), 5.0, 1e-9);
+        close(design_effect(&grouped(&[0, 4, 8, 12, 16])).unwrap(), 1.0, 1e-12);
+        close(design_effect(&grouped(&[])).unwrap(), 4.0, 1e-12);
+        assert!(design_effect(&plain(9, 1, 1)).is_none() && design_effect(&[]).is_none());
     }
 
     #[test]

@@ -113,29 +113,32 @@ pub fn cases_to_detect(difference: f64, variance: f64, power: f64, plain: bool) 
         let needed = (Z_TWO_SIDED * psi.sqrt() + normal_quantile(power)? * variance.sqrt()) / difference;
         return whole(needed * needed);
     }
-    fewest(TWO_SIDED, power, variance / (difference * difference))
+    let ratio = variance / (difference * difference);
+    fewest(TWO_SIDED, power, ratio, |_| Some(ratio))
 }
 
 /// The fewest cases in which non-inferiority within `margin` is shown with `power`, where nothing differs in truth and the differences of
 /// the cases have this `variance`; at least two. `None` as [`cases_to_detect`].
 ///
-/// Source: the same with a one-sided 5% test: n >= (t(0.95, n-1) + t(power, n-1))^2 * variance / margin^2.
+/// Source: the same with a one-sided 5% test: n >= (t(0.95, n-1) + t(power, n-1))^2 * variance / (margin - 1/n)^2, where the 1/n is the
+/// continuity correction of the test ([`super::tango`]).
 #[must_use]
 pub fn cases_for_margin(margin: f64, variance: f64, power: f64) -> Option<u64> {
     let proper = margin > 0.0 && margin <= 1.0 && variance.is_finite() && variance >= 0.0 && power > 0.0 && power < 1.0;
-    if proper { fewest(ONE_SIDED, power, variance / (margin * margin)) } else { None }
+    let left = |n: f64| Some(margin - 1.0 / n).filter(|left| *left > 0.0);
+    if proper { fewest(ONE_SIDED, power, variance / (margin * margin), |n| left(n).map(|left| variance / (left * left))) } else { None }
 }
 
-/// The smallest n >= 2 with n >= (t(below, n-1) + t(power, n-1))^2 * `ratio`. The right side falls with n, so from the normal's answer, which
-/// is too small, few steps lead there.
-fn fewest(below: f64, power: f64, ratio: f64) -> Option<u64> {
+/// The smallest n >= 2 with n >= (t(below, n-1) + t(power, n-1))^2 * `ratio` of n. The right side falls with n, so from the normal's answer at
+/// the `least` ratio, which is too small, few steps lead there.
+fn fewest(below: f64, power: f64, least: f64, ratio: impl Fn(f64) -> Option<f64>) -> Option<u64> {
     let normal = normal_quantile(below)? + normal_quantile(power)?;
-    let first = whole(normal * normal * ratio)?;
+    let first = whole(normal * normal * least)?;
     // With t's tails two cases ask for far more than the normal says; with a dozen hardly.
     (first..first + 10_000).find_map(|n| {
         let degrees = n as f64 - 1.0;
         let both = t_quantile(below, degrees)? + t_quantile(power, degrees)?;
-        (n as f64 >= both * both * ratio).then_some(n)
+        ratio(n as f64).is_some_and(|ratio| n as f64 >= both * both * ratio).then_some(n)
     })
 }
 
@@ -275,7 +278,7 @@ mod tests {
             );
             assert!(cases_for_margin(difference, variance, power).is_none());
         }
-        assert_eq!((cases_to_detect(0.5, 0.0, 0.8, false), cases_for_margin(0.5, 0.0, 0.8)), (Some(2), Some(2)));
+        assert_eq!((cases_to_detect(0.5, 0.0, 0.8, false), cases_for_margin(0.5, 0.0, 0.8)), (Some(2), Some(3)));
     }
 
     #[test]
