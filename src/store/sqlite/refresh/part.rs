@@ -92,7 +92,12 @@ impl Numbers {
 }
 
 /// The number that a row has, or is given now.
-fn given(connection: &Connection, mut held: rusqlite::CachedStatement<'_>, insert: &str, values: &[&dyn rusqlite::ToSql]) -> Result<i64> {
+pub(super) fn given(
+    connection: &Connection,
+    mut held: rusqlite::CachedStatement<'_>,
+    insert: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<i64> {
     if let Some(number) = held.query_row(values, |row| row.get(0)).optional()? {
         return Ok(number);
     }

@@ -337,6 +337,32 @@ fn views_follow_changes_and_a_refresh_changes_nothing_twice() {
     }
 }
 
+#[test]
+fn what_was_measured_in_another_way_is_not_added_up() {
+    let digested = |mut log: Log, digest: &str| {
+        log.header.evaluations.iter_mut().for_each(|info| info.dataset_digest = Some(digest.into()));
+        log
+    };
+    let mut logs = history().into_iter();
+    let (one, two, three) = (logs.next().unwrap(), logs.next().unwrap(), logs.next().unwrap());
+    // R3 has another dataset than R1 and R2: it alone is added up. e2 ran in R1 alone, and is not touched by that.
+    let Held { store, _dir } = held(&[digested(one, "old"), digested(two, "old"), digested(three, "new")]);
+    let rows = |sql: &str| json!(ask(&store, sql).rows);
+    assert_eq!(rows("SELECT evaluation, runs, runs_apart FROM evaluations"), json!([["e1", 3, 2], ["e2", 3, 0], ["g", 3, 2]]));
+    assert_eq!(
+        rows("SELECT evaluation, effort, n, rate FROM effort"),
+        json!([["e1", "high", 3, 1.0], ["e1", "low", 2, 1.0], ["e2", "high", 2, 0.5], ["e2", "low", 2, 0.0], ["g", "low", 1, 0.0]])
+    );
+    assert_eq!(rows("SELECT evaluation, n_treatment, n_control, n_pairs FROM lift"), json!([["e1", 3, 2, 2], ["e2", 2, 2, 2]]));
+    assert_eq!(rows("SELECT * FROM drift"), json!([]));
+    assert_eq!(rows("SELECT streak, since_run FROM check_streaks WHERE evaluation = 'g'"), json!([[1, "R3"]]));
+    // Once R3 is gone R2 is the newest, and R1 was measured as it was.
+    store.apply(Change::Vanished { paths: vec!["3.json".into()] }).unwrap();
+    assert_eq!(rows("SELECT evaluation, runs_apart FROM evaluations"), json!([["e1", 0], ["e2", 0], ["g", 0]]));
+    assert_eq!(rows("SELECT effort, n FROM effort WHERE evaluation = 'e1'"), json!([["high", 6], ["low", 7]]));
+    assert_eq!(rows("SELECT streak, since_run FROM check_streaks WHERE evaluation = 'g'"), json!([[2, "R1"]]));
+}
+
 /// A streak that newer runs lengthened held the run where it stood before, and counted it twice.
 #[test]
 fn a_run_that_moves_in_time_is_counted_once() {
