@@ -21,7 +21,11 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
         parts.push(table(output, style));
     }
     parts.push(summary(output));
-    parts.extend(output.suite.as_ref().map(|suite| format!("all shared cases: {}", evidence(suite))));
+    let suite = |suite: &Evidence| {
+        let difference = suite.difference.map(|difference| format!("{}, ", render::signed(difference))).unwrap_or_default();
+        format!("all shared cases: {difference}{}", evidence(suite))
+    };
+    parts.extend(output.suite.as_ref().map(suite));
     parts.extend(output.suite_reason.as_ref().map(|why| format!("all shared cases: no result, {why}")));
     let changes: Vec<String> = output
         .changes
