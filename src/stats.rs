@@ -12,18 +12,22 @@ pub mod corrections;
 pub mod correlation;
 pub mod exact;
 pub mod flakes;
+mod grouped;
 pub mod intervals;
 pub mod paired;
 pub mod power;
 pub mod repeats;
 pub mod sign_flip;
+#[cfg(test)]
+mod simulation;
+mod tango;
 
 pub use clustered::{ClusteredMean, clustered_mean, clustered_rate};
 pub use corrections::{benjamini_hochberg, holm};
 pub use correlation::correlation;
 pub use flakes::binomial_tail;
 pub use intervals::{agresti_min, newcombe_hybrid_score, student_t, wilson};
-pub use paired::{PairedCase, PairedResult, exact_mcnemar, paired};
+pub use paired::{PairedCase, PairedResult, design_effect, exact_mcnemar, paired};
 pub use power::{NonInferiority, cases_for_margin, cases_to_detect, mde_discordance, mde_variance, non_inferiority};
 pub use repeats::{flip_rate, pass_at_k, pass_hat_k};
 pub use sign_flip::{SignFlip, sign_flip};
@@ -94,10 +98,20 @@ pub enum Method {
     SignFlip,
     /// Sign-flip permutation test over seeded random assignments.
     SignFlipMonteCarlo,
+    /// Sign-flip permutation test in which the cases of a group turn as one, every assignment of signs counted.
+    GroupSignFlip,
+    /// The same over seeded random assignments.
+    GroupSignFlipMonteCarlo,
     /// Student's t interval of a mean.
     StudentT,
     /// Student's t with a standard error clustered by group.
     ClusteredT,
+    /// Agresti and Min's interval over the number of cases that those in groups are worth.
+    ClusteredAgrestiMin,
+    /// Bounds by Tango's score test of a paired difference, with a continuity correction.
+    TangoScore,
+    /// The same over the number of cases that those in groups are worth.
+    ClusteredTangoScore,
     /// Holm's adjustment (family-wise error).
     Holm,
     /// Benjamini and Hochberg's adjustment (false discovery rate).
@@ -106,6 +120,8 @@ pub enum Method {
     McnemarPower,
     /// The power of the paired t test, from the observed spread.
     PairedTPower,
+    /// The same with a standard error clustered by group.
+    ClusteredTPower,
 }
 
 impl Method {
@@ -121,12 +137,18 @@ impl Method {
             Self::ClopperPearson => "clopper_pearson",
             Self::SignFlip => "sign_flip",
             Self::SignFlipMonteCarlo => "sign_flip_monte_carlo",
+            Self::GroupSignFlip => "group_sign_flip",
+            Self::GroupSignFlipMonteCarlo => "group_sign_flip_monte_carlo",
             Self::StudentT => "student_t",
             Self::ClusteredT => "clustered_t",
+            Self::ClusteredAgrestiMin => "clustered_agresti_min",
+            Self::TangoScore => "tango_score",
+            Self::ClusteredTangoScore => "clustered_tango_score",
             Self::Holm => "holm",
             Self::BenjaminiHochberg => "benjamini_hochberg",
             Self::McnemarPower => "mcnemar_power",
             Self::PairedTPower => "paired_t_power",
+            Self::ClusteredTPower => "clustered_t_power",
         }
     }
 }
@@ -215,12 +237,18 @@ mod tests {
             M::ClopperPearson,
             M::SignFlip,
             M::SignFlipMonteCarlo,
+            M::GroupSignFlip,
+            M::GroupSignFlipMonteCarlo,
             M::StudentT,
             M::ClusteredT,
+            M::ClusteredAgrestiMin,
+            M::TangoScore,
+            M::ClusteredTangoScore,
             M::Holm,
             M::BenjaminiHochberg,
             M::McnemarPower,
             M::PairedTPower,
+            M::ClusteredTPower,
         ];
         for m in methods {
             assert_eq!(serde_json::to_value(m).unwrap(), m.as_str());

@@ -16,6 +16,7 @@ mod extras;
 pub(crate) mod model;
 mod projection;
 pub mod query;
+mod rows;
 pub mod sqlite;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -28,16 +29,24 @@ pub use self::{
     extras::{AttemptRest, RunExtras},
     projection::{CheckMean, Projection, ProjectionArm, ProjectionPage, ProjectionPlace, ProjectionQuery, ProjectionSort, Said, SaidByLog},
     query::{Object, Query, QueryFault, Rows},
+    rows::{AttemptQuery, AttemptRow, Beginning, Cause, Groups, Lines, Named, RunArm, RunEvaluation},
 };
 pub use crate::domain::log::Kind;
 use crate::domain::{
-    attempt::{Check, Usage},
     cell::{Cell, CellKey, Grain, Verdict},
     declared::Declared,
     extras::Analysis,
-    log::{ArmInfo, EvaluationInfo, Git, RunStatus},
-    outcome::{Counts, Outcome},
+    log::{Git, RunStatus},
+    outcome::Counts,
     time::Timestamp,
+};
+
+// What the suite and the plain model speak of besides.
+#[cfg(test)]
+use crate::domain::{
+    attempt::{Check, Usage},
+    log::{ArmInfo, EvaluationInfo},
+    outcome::Outcome,
 };
 
 /// A store's answer.
@@ -203,126 +212,6 @@ pub struct Streak {
     pub verdict_since: Option<RunPoint>,
 }
 
-/// One attempt, as stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AttemptRow {
-    /// Its key, unique in the run.
-    pub key: String,
-    /// The evaluation's id.
-    pub evaluation: String,
-    /// The case's id; empty where the evaluation has no dataset.
-    pub case: String,
-    /// The arm's name.
-    pub arm: String,
-    /// From 1 in (evaluation, case, arm).
-    pub n: u32,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The primary score.
-    pub score: Option<f64>,
-    /// Its checks; empty when the query did not ask for them.
-    pub checks: Vec<Check>,
-    /// What it consumed.
-    pub usage: Usage,
-    /// What it cost.
-    pub cost_usd: Option<f64>,
-    /// Wall time.
-    pub duration_ms: Option<u64>,
-    /// When it began.
-    pub started_at: Option<Timestamp>,
-    /// Why it broke.
-    pub error: Option<String>,
-    /// The limit that ended it.
-    pub limit: Option<String>,
-    /// Failed tries before it inside its log.
-    pub retries: u32,
-    /// Lines of its transcript; 0 where there is none.
-    pub lines: u64,
-    /// How many of those lines, from the first, are its conversation's messages.
-    pub messages: u64,
-    /// What few readers want; none when the query did not ask for it.
-    pub rest: Option<Box<AttemptRest>>,
-}
-
-/// Which attempts of a run to read. The order is evaluation, case, arm, n.
-#[derive(Debug, Clone, Default)]
-pub struct AttemptQuery<'a> {
-    /// Of evaluations whose id contains this, ignoring case.
-    pub evaluation_contains: Option<&'a str>,
-    /// Only these cells (at either grain); none for all.
-    pub keys: Option<&'a [CellKey]>,
-    /// Only these outcomes; empty for all.
-    pub outcomes: &'a [Outcome],
-    /// Whether to read the checks too.
-    pub checks: bool,
-    /// Whether to read what few readers want too.
-    pub rest: bool,
-}
-
-/// Attempts that failed for the same reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
-    /// The stable signature.
-    pub signature: String,
-    /// The evaluation.
-    pub evaluation: String,
-    /// How these attempts ended: failed or errored.
-    pub outcome: Outcome,
-    /// The first failed check; none for an errored attempt.
-    pub check: Option<String>,
-    /// The normalised reason.
-    pub reason: String,
-    /// How many attempts of the run.
-    pub attempts: u64,
-}
-
-/// An evaluation as one run has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunEvaluation {
-    /// Its number in the organization.
-    pub number: i64,
-    /// What the run's newest log of it said, with the declared family and threshold in place.
-    pub info: EvaluationInfo,
-}
-
-/// An arm as one run has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunArm {
-    /// The declared name, role (the declared one first) and factors, as the run's newest log of it has them.
-    pub info: ArmInfo,
-}
-
-/// What has the names that are looked up as somebody types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named<'a> {
-    /// Runs: their ids, newest first.
-    Runs,
-    /// Evaluations that some run holds: their ids, by id.
-    Evaluations,
-    /// Attempts of this run: their keys, by key.
-    Attempts(&'a str),
-}
-
-/// The beginning of a transcript, as text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Beginning {
-    /// All lines of the transcript.
-    pub total: u64,
-    /// How many of them are in the text.
-    pub lines: u64,
-    /// Those lines, each ended by a line feed.
-    pub text: String,
-}
-
-/// A page of a transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
-    /// All lines of the transcript.
-    pub total: u64,
-    /// Those asked for.
-    pub lines: Vec<String>,
-}
-
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
 pub trait Store: Send + Sync {
     /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
@@ -388,6 +277,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As every read: [`Error`].
     fn evaluations(&self, run: &str) -> Result<Vec<RunEvaluation>>;
+
+    /// The groups that the cases of one run come in, where its logs say so; the newest log's word on a case stands.
+    ///
+    /// # Errors
+    /// As every read: [`Error`].
+    fn groups(&self, run: &str) -> Result<Groups>;
 
     /// Shas of the commits before a run's, nearest first; empty where unknown.
     ///

@@ -57,6 +57,13 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
 }
 
+/// Tokens, or milliseconds, of one attempt that are believed: a million million, 31 years. What claims more is taken as unknown, so that sums over
+/// nine million attempts fit the 63 bits that SQL adds in, and no slip of a tool's pen hides all other figures.
+pub const FIGURE_MAX: u64 = 1_000_000_000_000;
+
+/// Dollars of one attempt that are believed; in billionths, which costs are added up in, 900,000 of them fit 63 bits.
+pub const COST_USD_MAX: f64 = 10_000.0;
+
 /// One try at one case by one arm in one log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
@@ -66,6 +73,9 @@ pub struct Attempt {
     pub arm: String,
     /// The case's id (`key::case_id`); empty where the evaluation has no dataset.
     pub case: String,
+    /// The group that the case comes in (`key::group_id`: a passage with several questions, a repository with several tasks), where the source
+    /// says that its cases do: those of one group are not independent of each other.
+    pub group: Option<String>,
     /// The source's own ordinal of this try (epoch, trial, repeat), from 1.
     pub epoch: u32,
     /// The source's id for this very try, kept by copies in retries.
@@ -111,6 +121,34 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Forgets figures that nobody believes ([`FIGURE_MAX`], [`COST_USD_MAX`], and costs below 0), and says which.
+    pub fn forget_absurd(&mut self) -> Option<String> {
+        let usage = &mut self.usage;
+        let counts = [
+            ("input tokens", &mut usage.input_tokens),
+            ("output tokens", &mut usage.output_tokens),
+            ("total tokens", &mut usage.total_tokens),
+            ("cache read tokens", &mut usage.cache_read_tokens),
+            ("cache write tokens", &mut usage.cache_write_tokens),
+            ("reasoning tokens", &mut usage.reasoning_tokens),
+            ("duration", &mut self.duration_ms),
+            ("working time", &mut self.working_ms),
+        ];
+        let mut absurd: Vec<&str> =
+            counts.into_iter().filter_map(|(name, figure)| figure.take_if(|figure| *figure > FIGURE_MAX).map(|_| name)).collect();
+        absurd.extend(self.cost_usd.take_if(|cost| !(0.0..=COST_USD_MAX).contains(cost)).map(|_| "cost"));
+        if absurd.is_empty() {
+            return None;
+        }
+        let (what, case) = (absurd.join(", "), shorten(&self.case, 80));
+        Some(format!(
+            "{} case {} (epoch {}): more than can be believed of one attempt is taken as unknown: {what}",
+            shorten(&self.evaluation, 80).escape_debug(),
+            case.escape_debug(),
+            self.epoch
+        ))
+    }
+
     /// A try of which only its place is known.
     #[must_use]
     pub fn unscored(evaluation: String, arm: String, case: String, epoch: u32) -> Self {
@@ -118,6 +156,7 @@ impl Attempt {
             evaluation,
             arm,
             case,
+            group: None,
             epoch,
             uuid: None,
             outcome: Outcome::Unscored,
@@ -164,6 +203,26 @@ fn is_shortened(text: &str, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_believes_is_unknown() {
+        let mut attempt = Attempt {
+            usage: Usage { input_tokens: Some(FIGURE_MAX), output_tokens: Some(u64::MAX), ..Usage::default() },
+            cost_usd: Some(1e300),
+            duration_ms: Some(FIGURE_MAX + 1),
+            ..Attempt::unscored("e".into(), "m".into(), "1".into(), 2)
+        };
+        let said = attempt.forget_absurd();
+        let wanted = "e case 1 (epoch 2): more than can be believed of one attempt is taken as unknown: output tokens, duration, cost";
+        assert_eq!(said.as_deref(), Some(wanted));
+        assert_eq!((attempt.usage.input_tokens, attempt.usage.output_tokens), (Some(FIGURE_MAX), None));
+        assert_eq!((attempt.duration_ms, attempt.cost_usd, attempt.forget_absurd()), (None, None, None));
+        for (cost, kept) in [(0.0, true), (COST_USD_MAX, true), (-0.5, false), (f64::NAN, false)] {
+            attempt.cost_usd = Some(cost);
+            attempt.forget_absurd();
+            assert_eq!(attempt.cost_usd.is_some(), kept, "{cost}");
+        }
+    }
 
     #[test]
     fn text_is_cut_at_a_character_and_says_so() {

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{attempt::shorten, cell::Cell, log::EvaluationInfo};
 
 /// Settings and factors that name who judges. Another judge is another scorer.
@@ -70,14 +72,48 @@ pub fn changed(head: Side<'_>, base: Side<'_>) -> Vec<String> {
 fn settings<'a>(was: &'a BTreeMap<String, String>, is: &'a BTreeMap<String, String>) -> impl Iterator<Item = String> + 'a {
     was.iter().filter_map(|(key, was)| {
         let name = key.strip_prefix("generation.").unwrap_or(key);
-        let decides = JUDGE.contains(&name) || SAMPLING.contains(&name);
-        differs(name, Some(was), is.get(key).map(String::as_str)).filter(|_| decides)
+        differs(name, Some(was), is.get(key).map(String::as_str)).filter(|_| decides(key))
     })
 }
 
 fn differs(name: &str, was: Option<&str>, is: Option<&str>) -> Option<String> {
     let (was, is) = (was?, is?);
     (was != is).then(|| format!("{name} {} -> {}", shorten(was, LEVEL), shorten(is, LEVEL)))
+}
+
+/// How an evaluation was measured in a run, as far as its rates go: what decides whether two runs' attempts may be added up. The declared
+/// threshold is not in it: it judges rates and changes none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measure(BTreeMap<String, String>);
+
+impl Measure {
+    /// That of a run that says `info` and whose arms have these factors. A judge is known where all arms that name one name the same.
+    #[must_use]
+    pub fn of<'a>(info: &EvaluationInfo, arms: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Self {
+        let digests = [("dataset", &info.dataset_digest), ("scorer", &info.scorer_digest)];
+        let mut out: BTreeMap<String, String> =
+            digests.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest.clone()?))).collect();
+        out.extend(info.settings.iter().filter(|(key, _)| decides(key)).map(|(key, level)| (format!("setting {key}"), level.clone())));
+        let mut judges = BTreeMap::<&str, Option<&String>>::new();
+        for (name, level) in arms.flatten().filter(|(name, _)| JUDGE.contains(&name.as_str())) {
+            let held = judges.entry(name).or_insert(Some(level));
+            *held = held.filter(|held| *held == level);
+        }
+        out.extend(judges.into_iter().filter_map(|(name, level)| Some((format!("factor {name}"), level?.clone()))));
+        Self(out)
+    }
+
+    /// Whether nothing that both know differs.
+    #[must_use]
+    pub fn agrees(&self, other: &Self) -> bool {
+        self.0.iter().all(|(name, level)| other.0.get(name).is_none_or(|other| other == level))
+    }
+}
+
+/// Whether a setting decides how an evaluation is measured.
+fn decides(key: &str) -> bool {
+    let name = key.strip_prefix("generation.").unwrap_or(key);
+    JUDGE.contains(&name) || SAMPLING.contains(&name)
 }
 
 /// The changes as a sentence.
@@ -131,6 +167,36 @@ mod tests {
         let at = |level: &str| info(None, &[("generation.temperature", level), ("epochs", level), ("plan", level)]);
         assert_eq!(told(&at("0"), &at("0.7")), ["temperature 0 -> 0.7"]);
         assert!(told(&info(None, &[]), &at("0.7")).is_empty());
+    }
+
+    /// What may be added up is what may be compared.
+    #[test]
+    fn measures_agree_where_nothing_changed() {
+        let infos: Vec<EvaluationInfo> = ["", "a", "b"]
+            .into_iter()
+            .flat_map(|digest| ["", "0", "1"].map(|level| (digest, level)))
+            .map(|(digest, level)| {
+                let settings = [("generation.temperature", level), ("judge", level), ("epochs", digest)];
+                let known = settings.into_iter().filter(|(_, level)| !level.is_empty());
+                EvaluationInfo {
+                    scorer_digest: (level == "1").then(|| digest.to_owned()),
+                    ..info(Some(digest).filter(|digest| !digest.is_empty()), &known.collect::<Vec<_>>())
+                }
+            })
+            .collect();
+        let factors = |level: &str| BTreeMap::from([("role.grader".to_owned(), level.to_owned()), ("model".to_owned(), level.to_owned())]);
+        let (cell, stacks) = (cell(None), [BTreeMap::new(), factors("x"), factors("y")]);
+        for (one, of_one) in infos.iter().zip(stacks.iter().cycle()) {
+            for (other, of_other) in infos.iter().flat_map(|info| stacks.iter().map(move |stack| (info, stack))) {
+                let side = |info, factors| Side { info, factors: Some(factors), cell: &cell };
+                let changed = changed(side(one, of_one), side(other, of_other));
+                let agrees = Measure::of(one, [of_one].into_iter()).agrees(&Measure::of(other, [of_other].into_iter()));
+                assert_eq!(agrees, changed.is_empty(), "{one:?} {of_one:?} {other:?} {of_other:?} {changed:?}");
+            }
+        }
+        // Arms of one run that name several judges name none for it.
+        let several = Measure::of(&infos[0], stacks.iter());
+        assert_eq!(several, Measure::default());
     }
 
     #[test]

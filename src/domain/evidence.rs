@@ -1,7 +1,8 @@
 //! What the paired cases say of a difference: interval, p, what could be detected, what errors could change, non-inferiority.
 //!
 //! Promises: cases are the unit; a row of many is `confirmed` by its adjusted p; a difference whose sign depends on how errored attempts count
-//! is `inconclusive`; what cannot be compared has no figures. Each figure names its method.
+//! is `inconclusive`; what cannot be compared has no figures. Cases that come in groups are no independent ones: the errors are clustered by
+//! group, and too few groups are said to be. Each figure names its method.
 //! Does not: say which evaluations may be compared (`comparable` does), or what follows (a row's status, a release).
 
 use std::collections::BTreeMap;
@@ -32,9 +33,13 @@ pub struct Evidence {
     pub method: Option<&'static str>,
     /// Cases counted on both sides.
     pub n: u64,
+    /// The groups that these cases come in, where some share one: then test and interval take a group as one observation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u64>,
     /// The two-sided p value.
     pub p: Option<f64>,
-    /// p adjusted over the answer's `family`; absent where the row is in none: fewer than six cases changed, too few for any p below 0.05.
+    /// p adjusted over the answer's `family`; absent where the row is in none: fewer than six cases (or groups) changed, too few for any p
+    /// below 0.05.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjusted_p: Option<f64>,
     /// The smallest difference that so many cases find with 80% power, from the spread that they show; null where not even 1 would be found.
@@ -59,7 +64,7 @@ pub struct Evidence {
     /// What `verify` takes to compute it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
-    /// Cases whose rates differ.
+    /// Cases whose rates differ; where they come in groups, groups whose changes do not cancel out.
     #[serde(skip)]
     pub changed: u64,
 }
@@ -106,7 +111,7 @@ impl MarginWord {
 /// What p values were adjusted over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Family {
-    /// Rows that could be found at all: at least six of their cases changed. Those of every page.
+    /// Rows that could be found at all: at least six of their cases (or groups) changed. Those of every page.
     pub size: usize,
     /// All rows that were compared.
     pub compared: usize,
@@ -124,6 +129,7 @@ impl Evidence {
             interval_method: None,
             method: None,
             n,
+            groups: None,
             p: None,
             adjusted_p: None,
             mde: None,
@@ -149,8 +155,9 @@ impl Evidence {
             mde_method: result.mde_method.map(Method::as_str),
             seed: result.seed,
             word: result.word(),
-            reason: None,
-            changed: result.better + result.worse,
+            reason: result.groups.filter(|groups| *groups < CHANGED_MIN).map(|groups| few(result.n, groups)),
+            groups: result.groups,
+            changed: result.turned,
             ..Self::none(result.n, "")
         }
     }
@@ -160,7 +167,8 @@ impl Evidence {
         self.bounds = Some([low, high]);
         if low <= 0.0 && high >= 0.0 {
             self.word = Word::Inconclusive;
-            self.reason = Some(format!("its sign depends on how {errored} errored attempt{} count", if errored == 1 { "" } else { "s" }));
+            let sign = format!("its sign depends on how {errored} errored attempt{} count", if errored == 1 { "" } else { "s" });
+            self.reason = Some(self.reason.map_or_else(|| sign.clone(), |before| format!("{before}; {sign}")));
         }
         self
     }
@@ -206,6 +214,11 @@ impl Evidence {
     }
 }
 
+/// What few groups say. The same six as of cases that must change: with fewer observations nothing can be found.
+fn few(cases: u64, groups: u64) -> String {
+    format!("its {cases} cases come in {groups} group{}: a difference takes at least {CHANGED_MIN}", if groups == 1 { "" } else { "s" })
+}
+
 fn round4(value: f64) -> f64 {
     // Not -0, which reads like a direction.
     (value * 1e4).round() / 1e4 + 0.0
@@ -239,9 +252,27 @@ pub fn adjust<'a>(rows: impl Iterator<Item = &'a mut Evidence>) -> Option<Family
 /// A case enters where both sides counted an attempt of it; its score is its pass rate there.
 #[must_use]
 pub fn evidence(head: &[&Cell], base: &[&Cell], margin: Option<f64>) -> Evidence {
-    let before: BTreeMap<(&str, &str), Counts> = base.iter().map(|cell| (case_of(cell), cell.counts)).collect();
-    let shared: Vec<(Counts, Counts)> = head.iter().filter_map(|cell| Some((cell.counts, *before.get(&case_of(cell))?))).collect();
-    let cases: Vec<PairedCase> = shared.iter().filter_map(paired_case).collect();
+    evidence_in_groups(head, base, &|_, _| None, margin)
+}
+
+/// The same, where `group` names the group that a case comes in, given its cells of the head and of the base. A group is of one evaluation.
+#[must_use]
+pub fn evidence_in_groups<'a>(
+    head: &[&'a Cell],
+    base: &[&'a Cell],
+    group: &dyn Fn(&'a Cell, &'a Cell) -> Option<&'a str>,
+    margin: Option<f64>,
+) -> Evidence {
+    let before: BTreeMap<(&str, &str), &Cell> = base.iter().map(|cell| (case_of(cell), *cell)).collect();
+    let both: Vec<(&Cell, &Cell)> = head.iter().filter_map(|cell| Some((*cell, *before.get(&case_of(cell))?))).collect();
+    let shared: Vec<(Counts, Counts)> = both.iter().map(|(head, base)| (head.counts, base.counts)).collect();
+    let mut numbers = BTreeMap::<(&str, &str), u64>::new();
+    let mut number = |(head, base): &(&'a Cell, &'a Cell)| {
+        let next = numbers.len() as u64;
+        Some(*numbers.entry((&head.key.evaluation, group(head, base)?)).or_insert(next))
+    };
+    let cases: Vec<PairedCase> =
+        both.iter().filter_map(|both| Some(PairedCase { group: number(both), ..paired_case(&(both.0.counts, both.1.counts))? })).collect();
     if cases.is_empty() {
         return Evidence::none(0, "no case was counted on both sides");
     }
@@ -274,6 +305,7 @@ fn paired_case((head, base): &(Counts, Counts)) -> Option<PairedCase> {
         base: base.rate()?.value(),
         head_attempts: u64::from(head.counted()),
         base_attempts: u64::from(base.counted()),
+        group: None,
     })
 }
 

@@ -4,6 +4,7 @@
 //! Does not: know which run an attempt belongs to.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// A case's id as text: integer `7` is `7`, the string "7" is `"7"` (quoted), other strings stand as they are.
 ///
@@ -16,6 +17,26 @@ pub fn case_id(raw: &Value) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
+}
+
+/// Bytes of a group's id that are kept; of a longer one as many, and a digest of the whole, so that two never become one.
+const GROUP_BYTES: usize = 200;
+
+/// The id of a group of cases as text, as [`case_id`]; none for null, an empty text, a list and an object, by which nothing can be grouped.
+#[must_use]
+pub fn group_id(raw: &Value) -> Option<String> {
+    let scalar = matches!(raw, Value::String(_) | Value::Number(_) | Value::Bool(_));
+    if scalar { group_text(&case_id(raw)) } else { None }
+}
+
+/// An id of a group as it is kept: none where it is empty, shortened where it is long.
+#[must_use]
+pub fn group_text(id: &str) -> Option<String> {
+    if id.len() <= GROUP_BYTES {
+        return (!id.is_empty()).then(|| id.to_owned());
+    }
+    let digest: String = Sha256::digest(id.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("{}...{digest}", id.get(..id.floor_char_boundary(GROUP_BYTES)).unwrap_or_default()))
 }
 
 fn needs_quotes(text: &str) -> bool {
@@ -78,6 +99,15 @@ pub fn distinct(keys: &mut [String]) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn groups_have_ids_as_cases_have() {
+        let id = |raw: Value| group_id(&raw);
+        assert_eq!((id(json!("a b")), id(json!(7)), id(json!("7"))), (Some("a b".into()), Some("7".into()), Some("\"7\"".into())));
+        assert_eq!((id(json!(null)), id(json!("")), id(json!([1])), id(json!({"a": 1}))), (None, None, None, None));
+        let long = |end: &str| id(json!(format!("{}{end}", "é".repeat(150)))).unwrap();
+        assert!(long("a").len() < 240 && long("a") != long("b") && long("a") == long("a"));
+    }
 
     #[test]
     fn typed_ids_do_not_collide() {

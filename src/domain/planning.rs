@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::outcome::Counts;
-use crate::stats;
+use crate::stats::{self, PairedCase};
 
 /// Attempts a case that are tried in search of a plan.
 pub const ATTEMPTS_MAX: u64 = 100;
@@ -26,6 +26,9 @@ pub struct Spread {
     pub between: f64,
     /// Cases times pairs of neighbouring runs that this is from.
     pub pairs: u64,
+    /// How many cases count as one, where they come in groups: the mean over pairs of neighbouring runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design_effect: Option<f64>,
 }
 
 /// Where the variance inside a case is from.
@@ -55,14 +58,32 @@ impl Spread {
     pub fn of<C: Ord>(runs: &[BTreeMap<C, Counts>]) -> Option<Self> {
         let (within, within_from) = within(runs)?;
         let (between, pairs) = between(runs, within);
-        Some(Self { within, within_from, between, pairs })
+        Some(Self { within, within_from, between, pairs, design_effect: None })
+    }
+
+    /// With the groups that its cases come in. Where no two neighbouring runs say how they change, a group counts as one case.
+    #[must_use]
+    pub fn in_groups<C: Ord>(self, runs: &[BTreeMap<C, Counts>], groups: &BTreeMap<C, String>) -> Self {
+        let numbers: BTreeMap<&str, u64> = groups.values().map(String::as_str).zip(0..).collect();
+        let pair = |case: &C, was: Counts, is: Counts| {
+            let group = groups.get(case).and_then(|name| numbers.get(name.as_str())).copied();
+            let (head_attempts, base_attempts) = (u64::from(is.counted()), u64::from(was.counted()));
+            Some(PairedCase { head: is.rate()?.value(), base: was.rate()?.value(), head_attempts, base_attempts, group })
+        };
+        let of = |was: &BTreeMap<C, Counts>, is: &BTreeMap<C, Counts>| {
+            let pairs: Vec<PairedCase> = was.iter().filter_map(|(case, was)| pair(case, *was, *is.get(case)?)).collect();
+            stats::design_effect(&pairs)
+        };
+        let found = mean(runs.windows(2).filter_map(|two| if let [was, is] = two { of(was, is) } else { None }));
+        // One run held against itself: nothing changed.
+        Self { design_effect: found.or_else(|| runs.iter().rev().find_map(|run| of(run, run))), ..self }
     }
 
     /// With numbers as they are shown.
     #[must_use]
     pub fn shown(self) -> Self {
         let short = |value: f64| (value * 1e5).round() / 1e5;
-        Self { within: short(self.within), between: short(self.between), ..self }
+        Self { within: short(self.within), between: short(self.between), design_effect: self.design_effect.map(short), ..self }
     }
 
     /// The variance of a case's difference between two runs of `attempts` attempts each.
@@ -82,6 +103,12 @@ impl Spread {
     /// The cases that `aim` takes at so many attempts each.
     #[must_use]
     pub fn cases(self, aim: Aim, power: f64, attempts: u64) -> Option<u64> {
+        let cases = self.alone(aim, power, attempts)?;
+        Some(self.design_effect.map_or(cases, |effect| (cases as f64 * effect * (1.0 - 1e-12)).ceil() as u64))
+    }
+
+    /// The same of cases that come alone.
+    fn alone(self, aim: Aim, power: f64, attempts: u64) -> Option<u64> {
         let variance = self.variance(aim, attempts);
         match aim {
             // With few cases the exact test asks for more than the formula knows.
@@ -204,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_change_turns_whole_cases() {
-        let still = Spread { within: 0.0, within_from: Source::Attempts, between: 0.0, pairs: 98 };
+        let still = Spread { within: 0.0, within_from: Source::Attempts, between: 0.0, pairs: 98, design_effect: None };
         // Nothing ever varied: a difference of 0.05 is 5% of cases that turn, as McNemar's test with that discordance (fixture: 0.0475 + ...).
         near(still.variance(Aim::Difference(0.05), 1), 0.0475);
         near(still.variance(Aim::Margin(0.05), 1), 0.01);
@@ -215,8 +242,25 @@ mod tests {
     }
 
     #[test]
+    fn cases_in_groups_take_more_of_them() {
+        let groups: BTreeMap<usize, String> = (0..20).map(|case| (case, format!("g{}", case / 4))).collect();
+        let turned = |cases: std::ops::Range<usize>| {
+            run(&(0..20).map(|case| if cases.contains(&case) { (0, 1) } else { (1, 0) }).collect::<Vec<_>>())
+        };
+        let runs = [turned(0..0), turned(0..4)];
+        let alone = Spread::of(&runs).unwrap();
+        let spread = alone.in_groups(&runs, &groups);
+        near(spread.design_effect.unwrap(), 5.0);
+        let aim = Aim::Difference(0.2);
+        assert_eq!(spread.cases(aim, 0.8, 1), alone.cases(aim, 0.8, 1).map(|cases| 5 * cases));
+        // One run says nothing of how groups change: each counts as one case.
+        near(alone.in_groups(&runs[..1], &groups).design_effect.unwrap(), 4.0);
+        assert_eq!(alone.in_groups(&runs, &BTreeMap::new()), alone);
+    }
+
+    #[test]
     fn more_attempts_are_planned_where_cases_are_few() {
-        let spread = Spread { within: 0.2, within_from: Source::Attempts, between: 0.0, pairs: 100 };
+        let spread = Spread { within: 0.2, within_from: Source::Attempts, between: 0.0, pairs: 100, design_effect: None };
         let aim = Aim::Difference(0.2);
         let one = spread.cases(aim, 0.8, 1).unwrap();
         assert_eq!(spread.plan(aim, 0.8, one), (1, Some(one)));

@@ -189,6 +189,10 @@ pub struct AttemptRecord {
     /// The case's id; empty where the evaluation has no dataset.
     #[serde(default)]
     pub case: String,
+    /// The group that the case comes in (a passage with several questions, a repository with several tasks): differences are then clustered by
+    /// group. The first attempt of a case is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The arm's name.
     #[serde(deserialize_with = "named")]
     pub arm: String,

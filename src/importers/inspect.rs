@@ -9,6 +9,7 @@ pub(super) mod arm;
 mod attachments;
 pub(super) mod build;
 mod chunked;
+mod cluster;
 pub(super) mod eval_log;
 pub(super) mod header;
 pub(super) mod json_log;

@@ -4,8 +4,8 @@
 //!
 //! Deliberately not here: choosing the groups, and weights (each case counts the same).
 
-use super::intervals::{t_quantile, wilson};
-use super::{Interval, TWO_SIDED};
+use super::intervals::{t_quantile, wilson, wilson_at};
+use super::{Interval, TWO_SIDED, Z_TWO_SIDED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,14 +48,19 @@ pub fn clustered_mean<G: Ord>(scores: &[(G, f64)]) -> Option<ClusteredMean> {
     Some(ClusteredMean { mean, se, interval, n: n as u64, groups: sums.len() as u64 })
 }
 
+/// Cases with a pass, and cases with a failure, from which on the spread between cases is taken at its word.
+const SPREAD_MIN: usize = 10;
+
 /// 95% interval of the rate of all attempts over cases of `(passed, counted)` attempts each, within `[0, 1]`.
 ///
-/// Cases are the unit: a case's attempts count as dependent, as a group's cases do above (the same formula over attempts, with cases for
-/// groups). Where every case was counted once this is one rate, and where there is one case its attempts are all that varies: then Wilson's.
-/// Where all attempts of all cases passed, or failed, each case is one observation of Wilson's. `None` where nothing was counted, where a
-/// case has more passes than counted attempts, and where cases show no spread at another rate.
+/// Cases are the unit: Wilson's interval over an effective number of attempts, `rate (1 - rate)` over the variance that the rate has with cases
+/// for groups (as [`clustered_mean`]), never more than were counted, with Student's t for z where that variance decides. Where fewer than ten cases have a pass, or a
+/// failure, the spread between them is a guess of few, and no more attempts count than there are cases. Where every case was counted once this
+/// is Wilson's own interval, and where there is one case its attempts are all that varies: then Wilson's too. `None` where nothing was
+/// counted, and where a case has more passes than counted attempts.
 ///
-/// Source: as [`clustered_mean`]; [`wilson`].
+/// Source: the effective sample size of Korn and Graubard (1998), Survey Methodology 24:193-201, in Wilson's interval as by Dean and Pagano
+/// (2015), J. Surv. Stat. Methodol. 3:484-503 (who cap it at the sample size); the rule of ten is ours, from a simulation (a test below).
 #[must_use]
 pub fn clustered_rate(cases: &[(u64, u64)]) -> Option<Interval> {
     let sum = |of: fn(&(u64, u64)) -> u64| cases.iter().try_fold(0_u64, |sum, case| sum.checked_add(of(case)));
@@ -70,12 +75,17 @@ pub fn clustered_rate(cases: &[(u64, u64)]) -> Option<Interval> {
     if passed == 0 || passed == counted {
         return wilson(if passed == 0 { 0 } else { groups }, groups);
     }
-    let rate = passed as f64 / counted as f64;
+    let (n, c, rate) = (counted as f64, groups as f64, passed as f64 / counted as f64);
     let squares: f64 = cases.iter().map(|case| (case.0 as f64 - rate * case.1 as f64).powi(2)).sum();
-    let c = groups as f64;
-    let se = (squares * c / (c - 1.0)).sqrt() / counted as f64;
-    let half = t_quantile(TWO_SIDED, c - 1.0)? * se;
-    Some(Interval::new(rate - half, rate + half).filter(|_| se > 1e-14)?.clamped(0.0, 1.0))
+    let effective = rate * (1.0 - rate) * n * n * (c - 1.0) / (squares * c);
+    let few = |seen: fn(&&(u64, u64)) -> bool| cases.iter().filter(seen).count() < SPREAD_MIN;
+    let most = if few(|case| case.0 > 0) || few(|case| case.0 < case.1) { c } else { n };
+    if effective >= most {
+        // Nothing was estimated from the few cases, so that their number is no doubt to be added.
+        return wilson_at(rate, most, Z_TWO_SIDED);
+    }
+    // One observation at least: all of a few cases' attempts may hang together, and a case is never less than one.
+    wilson_at(rate, effective.max(1.0), t_quantile(TWO_SIDED, c - 1.0)?)
 }
 
 #[cfg(test)]
@@ -93,6 +103,22 @@ mod tests {
             close(got.se, float(&c, "se"), 1e-10);
             same_interval(got.interval.unwrap(), float(&c, "low"), float(&c, "high"));
         }
+    }
+
+    #[test]
+    fn rates_of_tries_are_the_computed_ones() {
+        for c in cases("clustered_rate") {
+            let tries: Vec<(u64, u64)> = floats(&c, "passed")
+                .into_iter()
+                .zip(floats(&c, "counted"))
+                .map(|(passed, counted)| (passed as u64, counted as u64))
+                .collect();
+            same_interval(clustered_rate(&tries).unwrap(), float(&c, "low"), float(&c, "high"));
+        }
+        assert!(clustered_rate(&[]).is_none() && clustered_rate(&[(0, 0)]).is_none() && clustered_rate(&[(2, 1), (1, 1)]).is_none());
+        // One attempt each, and one case alone, are Wilson's own.
+        assert_eq!(clustered_rate(&[(1, 1), (0, 1), (1, 1)]), wilson(2, 3));
+        assert_eq!(clustered_rate(&[(2, 9), (0, 0)]), wilson(2, 9));
     }
 
     #[test]

@@ -17,15 +17,18 @@ const ROUNDING: f64 = 1e-12;
 /// Source: Wilson (1927), J. Am. Stat. Assoc. 22:209-212; method 3 of Newcombe (1998), Stat. Med. 17:857-872.
 #[must_use]
 pub fn wilson(passed: u64, counted: u64) -> Option<Interval> {
-    let rate = rate(passed, counted)?;
-    let n = counted as f64;
-    let z2 = Z_TWO_SIDED * Z_TWO_SIDED;
+    wilson_at(rate(passed, counted)?, counted as f64, Z_TWO_SIDED)
+}
+
+/// As [`wilson`], of a `rate` over `n` observations, which need be no whole number, with another quantile `z`.
+pub(crate) fn wilson_at(rate: f64, n: f64, z: f64) -> Option<Interval> {
+    let z2 = z * z;
     let centre = rate + z2 / (2.0 * n);
-    let half = Z_TWO_SIDED * (rate * (1.0 - rate) / n + z2 / (4.0 * n * n)).sqrt();
+    let half = z * (rate * (1.0 - rate) / n + z2 / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z2 / n;
     // At the ends the formula gives exactly 0 and 1; rounding must not say 1e-18.
-    let low = if passed == 0 { 0.0 } else { (centre - half) / scale };
-    let high = if passed == counted { 1.0 } else { (centre + half) / scale };
+    let low = if rate <= 0.0 { 0.0 } else { (centre - half) / scale };
+    let high = if rate >= 1.0 { 1.0 } else { (centre + half) / scale };
     Interval::new(low, high)
 }
 
@@ -57,18 +60,19 @@ pub fn agresti_min(better: u64, worse: u64, n: u64) -> Option<Interval> {
 /// As [`agresti_min`] with another normal quantile `z`.
 pub(crate) fn agresti_min_at(better: u64, worse: u64, n: u64, z: f64) -> Option<Interval> {
     let discordant = better.checked_add(worse).filter(|d| *d <= n)?;
-    pseudo_cases_at(better as f64 - worse as f64, discordant as f64, n, z)
+    pseudo_cases_at(better as f64 - worse as f64, discordant as f64, n as f64, z)
 }
 
 /// Agresti and Min's interval written over case differences in `[-1, 1]`: `sum` of them and of their `squares` over `n` cases.
 ///
 /// Half a case in each cell is two pseudo-cases: one unchanged, half a one better, half a one worse. So it carries over to graded
-/// differences, for which it is ours, not published: it is used only where they show no spread and Student's interval is undefined.
-pub(crate) fn pseudo_cases_at(sum: f64, squares: f64, n: u64, z: f64) -> Option<Interval> {
-    if n == 0 {
+/// differences, for which it is ours, not published: it is used where they show no spread and Student's interval is undefined, and over an
+/// effective number of cases, which need be no whole one, where cases come in groups.
+pub(crate) fn pseudo_cases_at(sum: f64, squares: f64, n: f64, z: f64) -> Option<Interval> {
+    if n <= 0.0 {
         return None;
     }
-    let total = n as f64 + 2.0;
+    let total = n + 2.0;
     let mean = sum / total;
     let half = z * (((squares + 1.0) / total - mean * mean) / total).sqrt();
     Some(Interval::new(mean - half, mean + half)?.clamped(-1.0, 1.0))

@@ -2,14 +2,17 @@
 //!
 //! Promises: the unit is the case. Ten attempts of one case are one observation, so "10 cases x 10 epochs, one case goes 10/10 to
 //! 0/10" is n = 10 and p = 1. One attempt each with plain pass or fail: exact McNemar and Agresti-Min; anything else: sign flips of
-//! the case differences and a Student interval. The interval holds the difference. Swapping the sides turns the signs and changes no p.
+//! the case differences and a Student interval. Where cases share groups, a group is what can turn: the signs of whole groups are flipped, and
+//! the interval is clustered by group. The interval holds the difference. Swapping the sides turns the signs and changes no p.
 //!
 //! Deliberately not here: pairing itself, whether the two sides may be compared, and corrections for many rows.
 
 use super::exact;
-use super::intervals::{Moments, agresti_min_at, pseudo_cases_at};
-use super::power::{POWER, mde_discordance, mde_second_moment, mde_variance};
+use super::grouped::{Groups, Spread};
+use super::intervals::{Moments, agresti_min_at, pseudo_cases_at, t_quantile};
+use super::power::{POWER, mde_discordance, mde_error, mde_second_moment, mde_variance};
 use super::sign_flip::{SignFlip, sign_flip};
+use super::tango;
 use super::{Interval, Method, ONE_SIDED, TWO_SIDED, Word, Z_ONE_SIDED, Z_TWO_SIDED};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +33,8 @@ pub struct PairedCase {
     pub head_attempts: u64,
     /// Counted attempts behind `base`.
     pub base_attempts: u64,
+    /// The group that it comes in, by a number of the caller's; a case without one stands for itself.
+    pub group: Option<u64>,
 }
 
 impl PairedCase {
@@ -76,6 +81,10 @@ pub struct PairedResult {
     pub better: u64,
     /// Cases that scored higher at the base (the other one).
     pub worse: u64,
+    /// Groups that the errors were clustered by; `None` where no two cases share one.
+    pub groups: Option<u64>,
+    /// What could turn and did: cases that changed, or groups whose changes do not cancel out. With k of them no p is below 2 / 2^k.
+    pub turned: u64,
     /// The difference that so many cases find with 80% power (see [`super::power`]); `None` where not even the largest possible one.
     pub mde: Option<f64>,
     /// How that was computed.
@@ -102,7 +111,11 @@ impl PairedResult {
 #[must_use]
 pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
     let pairs = Pairs::of(cases)?;
-    let found = if pairs.plain { None } else { Some(sign_flip(&pairs.differences, SEED)?) };
+    let found = match &pairs.groups {
+        Some(groups) => Some(sign_flip(&groups.sums(), SEED)?),
+        None if pairs.plain => None,
+        None => Some(sign_flip(&pairs.differences, SEED)?),
+    };
     let interval = pairs.interval(Side::Two);
     let mde = pairs.mde();
     let p = found.map_or_else(|| exact_mcnemar(pairs.better, pairs.worse), |f| f.p);
@@ -111,10 +124,12 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
         interval: interval.map(|i| i.0),
         interval_method: interval.map(|i| i.1),
         p,
-        test: test_name(found),
+        test: test_name(found, pairs.groups.is_some()),
         n: pairs.n(),
         better: pairs.better,
         worse: pairs.worse,
+        groups: pairs.groups.as_ref().map(Groups::count),
+        turned: pairs.groups.as_ref().map_or(pairs.better + pairs.worse, Groups::turned),
         mde: mde.map(|m| m.0),
         mde_method: mde.map(|m| m.1),
         draws: found.and_then(|f| f.draws),
@@ -122,11 +137,27 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
     })
 }
 
-fn test_name(found: Option<SignFlip>) -> Method {
-    match found {
-        None => Method::ExactMcnemar,
-        Some(SignFlip { seed: None, .. }) => Method::SignFlip,
-        Some(_) => Method::SignFlipMonteCarlo,
+/// How many cases that come in groups count as one: the variance of the mean difference over what it were if they came alone, at least 1. Where
+/// nothing changed, or there is one group, a group counts as one case. `None` where no two cases share a group.
+///
+/// Source: Kish (1965), Survey Sampling, section 8.2 (the design effect).
+#[must_use]
+pub fn design_effect(cases: &[PairedCase]) -> Option<f64> {
+    let pairs = Pairs::of(cases)?;
+    let groups = pairs.groups.as_ref()?;
+    let n = pairs.n() as f64;
+    let apart = pairs.squares() / n - pairs.mean * pairs.mean;
+    let whole = n / groups.count() as f64;
+    Some(groups.spread().filter(|_| apart > ROUNDING).map_or(whole, |spread| (spread.variance * n / apart).max(1.0)))
+}
+
+fn test_name(found: Option<SignFlip>, grouped: bool) -> Method {
+    match (found.map(|found| found.seed.is_some()), grouped) {
+        (None, _) => Method::ExactMcnemar,
+        (Some(false), false) => Method::SignFlip,
+        (Some(true), false) => Method::SignFlipMonteCarlo,
+        (Some(false), true) => Method::GroupSignFlip,
+        (Some(true), true) => Method::GroupSignFlipMonteCarlo,
     }
 }
 
@@ -184,6 +215,8 @@ pub(crate) struct Pairs {
     bounded: bool,
     /// All pairs are one attempt each, passed or failed.
     plain: bool,
+    /// Their groups, where some share one.
+    groups: Option<Groups>,
 }
 
 impl Pairs {
@@ -195,15 +228,19 @@ impl Pairs {
         let count = |wanted: fn(f64) -> bool| differences.iter().filter(|d| wanted(**d)).count() as u64;
         let (better, worse) = (count(|d| d > 0.0), count(|d| d < 0.0));
         let (bounded, plain) = (pairs.iter().all(|c| c.is_bounded()), pairs.iter().all(|c| c.is_plain()));
-        mean.is_finite().then_some(Self { differences, mean, better, worse, bounded, plain })
+        let groups = Groups::of(pairs.iter().map(|case| case.group).zip(differences.iter().copied()));
+        mean.is_finite().then_some(Self { differences, mean, better, worse, bounded, plain, groups })
     }
 
     pub(crate) fn n(&self) -> u64 {
         self.differences.len() as u64
     }
 
-    /// The interval of the mean difference and its method; `None` for unbounded scores without spread.
+    /// The interval of the mean difference and its method; `None` for unbounded scores without spread, and for one group alone.
     pub(crate) fn interval(&self, side: Side) -> Option<(Interval, Method)> {
+        if let Some(groups) = &self.groups {
+            return self.clustered(groups, side);
+        }
         if self.plain {
             return Some((agresti_min_at(self.better, self.worse, self.n(), side.z())?, Method::AgrestiMin));
         }
@@ -213,20 +250,59 @@ impl Pairs {
             (Some(i), false) => Some((i, Method::StudentT)),
             (None, true) => {
                 let sum = self.differences.iter().sum();
-                Some((pseudo_cases_at(sum, self.squares(), self.n(), side.z())?, Method::PseudoCases))
+                Some((pseudo_cases_at(sum, self.squares(), self.n() as f64, side.z())?, Method::PseudoCases))
             }
             (None, false) => None,
         }
     }
 
-    /// What the cases that turned in one direction alone, or that did not turn at all, leave possible at 95%: how much worse and how much better.
-    /// The other intervals are too short there. `None` for a direction of which they say enough.
-    pub(crate) fn exact_bounds(&self) -> (Option<f64>, Option<f64>) {
-        let bound = |turned: u64, others: u64| {
-            let sure = self.bounded && others == 0 && (self.plain || turned == 0);
-            if sure { exact::upper_bound(turned, self.n()) } else { None }
+    /// Agresti and Min's interval over the effective number of cases: it does not get too short where few cases changed, as Student's does.
+    fn clustered(&self, groups: &Groups, side: Side) -> Option<(Interval, Method)> {
+        let spread = groups.spread()?;
+        if !self.bounded {
+            let half = t_quantile(side.below(), spread.degrees)? * spread.variance.sqrt();
+            let interval = Interval::new(self.mean - half, self.mean + half).filter(|_| half > ROUNDING * self.mean.abs());
+            return Some((interval?, Method::ClusteredT));
+        }
+        let effect = self.design_effect(groups, spread, side)?;
+        let sum: f64 = self.differences.iter().sum();
+        let interval = pseudo_cases_at(sum / effect, self.squares() / effect, self.n() as f64 / effect, side.z())?;
+        Some((interval, Method::ClusteredAgrestiMin))
+    }
+
+    /// How many cases count as one: the variance of the mean over what it were without groups, at least 1, and Student's t over z for the few
+    /// groups that it is from. Where all cases differ by as much a group counts as one case.
+    ///
+    /// Source: Korn and Graubard (1998), Survey Methodology 24:193-201.
+    fn design_effect(&self, groups: &Groups, spread: Spread, side: Side) -> Option<f64> {
+        let n = self.n() as f64;
+        let apart = self.squares() / n - self.mean * self.mean;
+        if apart <= ROUNDING {
+            return Some(n / groups.count() as f64);
+        }
+        let tail = t_quantile(side.below(), spread.degrees)? / side.z();
+        Some((spread.variance * n / apart).max(1.0) * tail * tail)
+    }
+
+    /// The one-sided 95% bounds of the difference, and their method. `None` as [`Self::interval`].
+    pub(crate) fn bounds(&self) -> Option<(Interval, Method)> {
+        let side = Side::One;
+        if !self.bounded {
+            return self.interval(side);
+        }
+        let units = self.groups.as_ref().map_or(self.n(), Groups::count);
+        if self.better + self.worse == 0 {
+            let most = exact::upper_bound(0, units)?;
+            return Some((Interval::new(-most, most)?, Method::ClopperPearson));
+        }
+        let (effect, method) = match &self.groups {
+            Some(groups) => (self.design_effect(groups, groups.spread()?, side)?, Method::ClusteredTangoScore),
+            None => (1.0, Method::TangoScore),
         };
-        (bound(self.worse, self.better), bound(self.better, self.worse))
+        let (sum, squares) = (self.differences.iter().sum::<f64>(), self.squares());
+        // Of whole cases that turn these are how many did so in each direction.
+        let (better, worse) = ((squares + sum) / 2.0, (squares - sum) / 2.0);
+        Some((tango::bounds(better / effect, worse / effect, self.n() as f64 / effect, side.z())?, method))
     }
 
     fn squares(&self) -> f64 {
@@ -236,8 +312,20 @@ impl Pairs {
     fn mde(&self) -> Option<(f64, Method)> {
         // The formulas are asymptotic, the test is exact: too few cases cannot reject at all, and a still set says nothing of how it would turn.
         let least = exact::least_detectable(self.n(), POWER)?;
-        let (found, method) = self.formula()?;
-        Some((if self.bounded { found.max(least) } else { found }, method))
+        let (found, method) = match &self.groups {
+            Some(groups) => self.clustered_mde(groups)?,
+            None => self.formula()?,
+        };
+        Some((if self.bounded { found.max(least) } else { found }, method)).filter(|(found, _)| !self.bounded || *found <= 1.0)
+    }
+
+    fn clustered_mde(&self, groups: &Groups) -> Option<(f64, Method)> {
+        exact::least_detectable(groups.count(), POWER)?;
+        let spread = groups.spread()?;
+        // Without spread a group is a case: what turns, turns whole.
+        let still = || mde_second_moment(self.mean * self.mean, groups.count()).filter(|_| self.bounded);
+        let found = if spread.variance > ROUNDING * ROUNDING { mde_error(spread.variance.sqrt(), spread.degrees) } else { still() };
+        Some((found?, Method::ClusteredTPower))
     }
 
     fn formula(&self) -> Option<(f64, Method)> {
@@ -260,7 +348,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn case(head: f64, base: f64, attempts: u64) -> PairedCase {
-        PairedCase { head, base, head_attempts: attempts, base_attempts: attempts }
+        PairedCase { head, base, head_attempts: attempts, base_attempts: attempts, group: None }
     }
 
     /// `both` passed on both sides, `better` at the head only, `worse` at the base only.
@@ -336,6 +424,20 @@ mod tests {
     }
 
     #[test]
+    fn cases_that_turn_together_count_as_one() {
+        let grouped = |turned: &[usize]| -> Vec<PairedCase> {
+            (0..20)
+                .map(|at| PairedCase { group: Some(at as u64 / 4), ..case(if turned.contains(&at) { 0.0 } else { 1.0 }, 1.0, 1) })
+                .collect()
+        };
+        // Of five groups one turned whole: four cases count as one, times 5/4 for the mean that is lost.
+        close(design_effect(&grouped(&[0, 1, 2, 3])).unwrap(), 5.0, 1e-9);
+        close(design_effect(&grouped(&[0, 4, 8, 12, 16])).unwrap(), 1.0, 1e-12);
+        close(design_effect(&grouped(&[])).unwrap(), 4.0, 1e-12);
+        assert!(design_effect(&plain(9, 1, 1)).is_none() && design_effect(&[]).is_none());
+    }
+
+    #[test]
     fn one_case_says_little() {
         let got = paired(&[case(0.0, 1.0, 10)]).unwrap();
         let interval = got.interval.unwrap();
@@ -347,7 +449,7 @@ mod tests {
     #[test]
     fn unpaired_cases_are_left_out_and_nonsense_is_none() {
         let mut all = plain(3, 0, 1);
-        all.push(PairedCase { head: f64::NAN, base: 1.0, head_attempts: 0, base_attempts: 1 });
+        all.push(PairedCase { head: f64::NAN, base: 1.0, head_attempts: 0, base_attempts: 1, group: None });
         assert_eq!(paired(&all).unwrap().n, 4);
         assert!(paired(&[]).is_none());
         assert!(paired(&[case(f64::NAN, 1.0, 1)]).is_none());
@@ -368,6 +470,7 @@ mod tests {
             base: (y * b as f64).round() / b as f64,
             head_attempts: h,
             base_attempts: b,
+            group: None,
         });
         proptest::collection::vec(one, 1..30)
     }
@@ -378,7 +481,7 @@ mod tests {
         fn evidence_is_sane_and_turns_with_its_sides(all in rates()) {
             let got = paired(&all).unwrap();
             let swapped: Vec<PairedCase> = all.iter().map(|c| PairedCase {
-                head: c.base, base: c.head, head_attempts: c.base_attempts, base_attempts: c.head_attempts,
+                head: c.base, base: c.head, head_attempts: c.base_attempts, base_attempts: c.head_attempts, group: c.group,
             }).collect();
             let other = paired(&swapped).unwrap();
             let (interval, mirror) = (got.interval.unwrap(), other.interval.unwrap());

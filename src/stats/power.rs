@@ -7,8 +7,8 @@
 //! Deliberately not here: power at the observed effect (it only repeats p: Hoenig and Heisey 2001, Am. Stat. 55:19-24).
 
 use super::intervals::t_quantile;
-use super::paired::{PairedCase, Pairs, Side};
-use super::{Method, ONE_SIDED, TWO_SIDED, Z_TWO_SIDED};
+use super::paired::{PairedCase, Pairs};
+use super::{Interval, Method, ONE_SIDED, TWO_SIDED, Z_TWO_SIDED};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::ContinuousCDF as _;
 
@@ -37,9 +37,10 @@ pub struct NonInferiority {
     pub method: Method,
 }
 
-/// Non-inferiority of head over the paired cases, `margin >= 0` in the unit of the scores. The bound is the lower end of the interval
-/// that [`super::paired::paired`] would take, at 90% two-sided; where cases turned in one direction or not at all, it is not above the
-/// exact bound of such cases ([`super::exact::upper_bound`]). `None` without pairs, without an interval, or for no proper margin.
+/// Non-inferiority of head over the paired cases, `margin >= 0` in the unit of the scores. Scores in `[0, 1]` take the bounds of a score test
+/// ([`super::tango`]), over an effective number of cases where these come in groups; where nothing changed at all, the exact bound of that
+/// ([`super::exact::upper_bound`]); other scores the ends of the interval that [`super::paired::paired`] would take, at 90% two-sided. `None`
+/// without pairs, without bounds, or for no proper margin.
 ///
 /// Source: ICH E9 (1998), section 3.3.2 (one-sided interval against a prespecified margin).
 #[must_use]
@@ -48,11 +49,7 @@ pub fn non_inferiority(cases: &[PairedCase], margin: f64) -> Option<NonInferiori
         return None;
     }
     let pairs = Pairs::of(cases)?;
-    let (interval, method) = pairs.interval(Side::One)?;
-    let (worse, better) = pairs.exact_bounds();
-    let low = worse.map_or(interval.low, |worse| interval.low.min(-worse));
-    let high = better.map_or(interval.high, |better| interval.high.max(better));
-    let method = if (low, high) == (interval.low, interval.high) { method } else { Method::ClopperPearson };
+    let (Interval { low, high }, method) = pairs.bounds()?;
     let holds = low > -margin;
     Some(NonInferiority { lower_bound: low, margin, upper_bound: high, holds, equivalent: holds && high < margin, n: pairs.n(), method })
 }
@@ -87,9 +84,13 @@ pub fn mde_variance(sd: f64, n: u64) -> Option<f64> {
     if !(sd.is_finite() && sd > 0.0 && n >= 2) {
         return None;
     }
-    let degrees = n as f64 - 1.0;
+    mde_error(sd / (n as f64).sqrt(), n as f64 - 1.0)
+}
+
+/// As [`mde_variance`], from the mean's standard error and its degrees of freedom.
+pub(crate) fn mde_error(se: f64, degrees: f64) -> Option<f64> {
     let multiplier = t_quantile(TWO_SIDED, degrees)? + t_quantile(POWER, degrees)?;
-    Some(multiplier * sd / (n as f64).sqrt()).filter(|m| m.is_finite())
+    Some(multiplier * se).filter(|m| m.is_finite())
 }
 
 /// More cases than this are no plan.
@@ -112,29 +113,32 @@ pub fn cases_to_detect(difference: f64, variance: f64, power: f64, plain: bool) 
         let needed = (Z_TWO_SIDED * psi.sqrt() + normal_quantile(power)? * variance.sqrt()) / difference;
         return whole(needed * needed);
     }
-    fewest(TWO_SIDED, power, variance / (difference * difference))
+    let ratio = variance / (difference * difference);
+    fewest(TWO_SIDED, power, ratio, |_| Some(ratio))
 }
 
 /// The fewest cases in which non-inferiority within `margin` is shown with `power`, where nothing differs in truth and the differences of
 /// the cases have this `variance`; at least two. `None` as [`cases_to_detect`].
 ///
-/// Source: the same with a one-sided 5% test: n >= (t(0.95, n-1) + t(power, n-1))^2 * variance / margin^2.
+/// Source: the same with a one-sided 5% test: n >= (t(0.95, n-1) + t(power, n-1))^2 * variance / (margin - 1/n)^2, where the 1/n is the
+/// continuity correction of the test ([`super::tango`]).
 #[must_use]
 pub fn cases_for_margin(margin: f64, variance: f64, power: f64) -> Option<u64> {
     let proper = margin > 0.0 && margin <= 1.0 && variance.is_finite() && variance >= 0.0 && power > 0.0 && power < 1.0;
-    if proper { fewest(ONE_SIDED, power, variance / (margin * margin)) } else { None }
+    let left = |n: f64| Some(margin - 1.0 / n).filter(|left| *left > 0.0);
+    if proper { fewest(ONE_SIDED, power, variance / (margin * margin), |n| left(n).map(|left| variance / (left * left))) } else { None }
 }
 
-/// The smallest n >= 2 with n >= (t(below, n-1) + t(power, n-1))^2 * `ratio`. The right side falls with n, so from the normal's answer, which
-/// is too small, few steps lead there.
-fn fewest(below: f64, power: f64, ratio: f64) -> Option<u64> {
+/// The smallest n >= 2 with n >= (t(below, n-1) + t(power, n-1))^2 * `ratio` of n. The right side falls with n, so from the normal's answer at
+/// the `least` ratio, which is too small, few steps lead there.
+fn fewest(below: f64, power: f64, least: f64, ratio: impl Fn(f64) -> Option<f64>) -> Option<u64> {
     let normal = normal_quantile(below)? + normal_quantile(power)?;
-    let first = whole(normal * normal * ratio)?;
+    let first = whole(normal * normal * least)?;
     // With t's tails two cases ask for far more than the normal says; with a dozen hardly.
     (first..first + 10_000).find_map(|n| {
         let degrees = n as f64 - 1.0;
         let both = t_quantile(below, degrees)? + t_quantile(power, degrees)?;
-        (n as f64 >= both * both * ratio).then_some(n)
+        ratio(n as f64).is_some_and(|ratio| n as f64 >= both * both * ratio).then_some(n)
     })
 }
 
@@ -156,7 +160,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn rates(pairs: &[(f64, f64)], attempts: u64) -> Vec<PairedCase> {
-        let of = |(head, base): &(f64, f64)| PairedCase { head: *head, base: *base, head_attempts: attempts, base_attempts: attempts };
+        let of = |(head, base): &(f64, f64)| PairedCase {
+            head: *head,
+            base: *base,
+            head_attempts: attempts,
+            base_attempts: attempts,
+            group: None,
+        };
         pairs.iter().map(of).collect()
     }
 
@@ -172,11 +182,14 @@ mod tests {
         for c in cases("paired") {
             let pairs: Vec<(f64, f64)> = floats(&c, "head").into_iter().zip(floats(&c, "base")).collect();
             let got = non_inferiority(&rates(&pairs, 3), 0.1).unwrap();
-            // Where nothing got better or worse the exact bound may stand below.
-            let formula = float(&c, "one_sided_low");
-            let one_way = pairs.iter().all(|(head, base)| head >= base) || pairs.iter().all(|(head, base)| head <= base);
-            assert!((got.lower_bound - formula).abs() < 1e-9 || (one_way && got.lower_bound < formula), "{c}");
-            assert_eq!(got.holds, got.lower_bound > -0.1);
+            // Student's bound is close, and knows nothing of what a rate can be: the score's lies below it.
+            let student = float(&c, "one_sided_low");
+            assert!(got.lower_bound < student && got.lower_bound > student - 0.25, "{c} {got:?}");
+            assert_eq!((got.holds, got.method), (got.lower_bound > -0.1, Method::TangoScore));
+            // Scores beyond 1 have no such bound.
+            let scaled: Vec<(f64, f64)> = pairs.iter().map(|(head, base)| (head * 10.0, base * 10.0)).collect();
+            let beyond = non_inferiority(&rates(&scaled, 3), 0.1).unwrap();
+            assert!((beyond.lower_bound / 10.0 - student).abs() < 1e-9 && beyond.method == Method::StudentT, "{c} {beyond:?}");
         }
     }
 
@@ -219,9 +232,9 @@ mod tests {
         assert!(non_inferiority(&same(200), f64::NAN).is_none() && non_inferiority(&same(200), -0.1).is_none());
         assert!(non_inferiority(&[], 0.1).is_none());
         let plain = non_inferiority(&rates(&[(1.0, 1.0), (0.0, 1.0)], 1), 0.0).unwrap();
-        assert_eq!((plain.method, plain.holds), (Method::ClopperPearson, false));
+        assert_eq!((plain.method, plain.holds), (Method::TangoScore, false));
         let both_ways = non_inferiority(&rates(&[(1.0, 0.0), (0.0, 1.0)], 1), 0.0).unwrap();
-        assert_eq!((both_ways.method, both_ways.holds), (Method::AgrestiMin, false));
+        assert_eq!((both_ways.method, both_ways.holds), (Method::TangoScore, false));
         assert!(!non_inferiority(&same(58), 0.05).unwrap().holds && non_inferiority(&same(59), 0.05).unwrap().equivalent, "0.95^58 > 0.05");
     }
 
@@ -265,7 +278,7 @@ mod tests {
             );
             assert!(cases_for_margin(difference, variance, power).is_none());
         }
-        assert_eq!((cases_to_detect(0.5, 0.0, 0.8, false), cases_for_margin(0.5, 0.0, 0.8)), (Some(2), Some(2)));
+        assert_eq!((cases_to_detect(0.5, 0.0, 0.8, false), cases_for_margin(0.5, 0.0, 0.8)), (Some(2), Some(3)));
     }
 
     #[test]

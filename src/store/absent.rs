@@ -6,9 +6,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
-    Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint,
-    RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
+    Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
+    RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::domain::{
     cell::{Cell, CellKey, Grain},
@@ -74,6 +74,10 @@ impl Store for Absent {
     }
 
     fn keys(&self, _: &CellQuery) -> Result<Vec<CellKey>> {
+        none()
+    }
+
+    fn groups(&self, _: &str) -> Result<Groups> {
         none()
     }
 

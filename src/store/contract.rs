@@ -10,9 +10,11 @@ mod projections;
 pub(crate) mod random;
 
 use super::*;
-use crate::domain::attempt::Attempt;
 use crate::{
-    domain::declared::{ArmRule, EvaluationRule},
+    domain::{
+        attempt::Attempt,
+        declared::{ArmRule, EvaluationRule},
+    },
     telemetry::redaction::Redactor,
     transcript::Packer,
 };
@@ -44,7 +46,7 @@ macro_rules! contract {
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
             runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
-            analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
+            groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };
 }

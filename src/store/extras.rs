@@ -21,6 +21,8 @@ pub struct AttemptRest {
     pub input: Option<String>,
     /// The case's target, shortened.
     pub target: Option<String>,
+    /// The group of its case, by the run's newest log that names one.
+    pub group: Option<String>,
     /// The final output, shortened.
     pub output: Option<String>,
     /// Questions about it alone.

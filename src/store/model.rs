@@ -394,6 +394,10 @@ impl Store for Model {
         Ok(self.world().runs.get(run).map(|run| run.evaluations.clone()).unwrap_or_default())
     }
 
+    fn groups(&self, run: &str) -> Result<Groups> {
+        Ok(self.world().runs.get(run).map(|run| run.groups.clone()).unwrap_or_default())
+    }
+
     fn ancestors(&self, run: &str) -> Result<Vec<String>> {
         Ok(self.world().runs.get(run).map(|run| run.ancestors.clone()).unwrap_or_default())
     }

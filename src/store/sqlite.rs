@@ -12,6 +12,7 @@ pub mod control;
 mod count;
 mod extras;
 mod fault;
+mod groups;
 mod named;
 mod names;
 pub mod open;
@@ -36,9 +37,9 @@ use rusqlite::Connection;
 
 use super::query::{Isolation, Job, QueryLimits};
 use super::{
-    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Lines, Named, Object,
-    Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras, RunPoint,
-    RunQuery, Selector, Store, Streak,
+    Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
+    Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
+    RunPoint, RunQuery, Selector, Store, Streak,
 };
 use crate::{
     auth::Scope,
@@ -208,6 +209,10 @@ impl Store for Sqlite {
 
     fn evaluations(&self, run: &str) -> Result<Vec<RunEvaluation>> {
         self.read(|connection| runs::evaluations(connection, run))
+    }
+
+    fn groups(&self, run: &str) -> Result<Groups> {
+        self.read(|connection| groups::of_run(connection, run))
     }
 
     fn ancestors(&self, run: &str) -> Result<Vec<String>> {

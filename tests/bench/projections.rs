@@ -174,6 +174,7 @@ fn attempt(run: u32) -> Attempt {
     let passed = !run.is_multiple_of(3);
     let check = |name: &str, value: f64| Check { name: name.to_owned(), kind: "score".to_owned(), value: Some(value), ..Check::default() };
     Attempt {
+        group: None,
         evaluation: EVALUATION.to_owned(),
         arm: "agent".to_owned(),
         case: "1".to_owned(),

@@ -32,4 +32,5 @@ mod real_files;
 mod records;
 mod resources;
 mod scenarios;
+mod stats;
 mod tokens;

@@ -94,6 +94,53 @@ fn each_figure_names_its_method() {
     assert_eq!((graded.method, graded.interval_method, graded.mde_method), (Some("sign_flip"), Some("student_t"), Some("paired_t_power")));
 }
 
+/// One attempt a case, the cases in groups of `size`.
+fn told_in_groups(head: &str, base: &str, size: usize, margin: Option<f64>) -> Evidence {
+    let (head, base) = (side(head), side(base));
+    let names: Vec<String> = (0..head.len()).map(|case| format!("g{}", case / size)).collect();
+    let group = |cell: &Cell, _: &Cell| names.get(cell.key.case.as_ref()?.parse::<usize>().ok()?).map(String::as_str);
+    evidence_in_groups(&head.iter().collect::<Vec<_>>(), &base.iter().collect::<Vec<_>>(), &group, margin)
+}
+
+#[test]
+fn cases_of_a_group_are_one_observation() {
+    // Eight cases lost in two groups of four: alone p would be 2/256.
+    let (head, base) = ("F".repeat(8) + &"P".repeat(32), "P".repeat(40));
+    let found = told_in_groups(&head, &base, 4, None);
+    assert_eq!((found.n, found.groups, found.changed, found.word), (40, Some(10), 2, Word::Inconclusive));
+    assert_eq!(
+        (found.method, found.interval_method, found.mde_method),
+        (Some("group_sign_flip"), Some("clustered_agresti_min"), Some("clustered_t_power"))
+    );
+    // Of four ways that two groups can turn, two reach the sum.
+    near(found.p, 0.5);
+    near(found.difference, -0.2);
+    let [low, high] = found.interval.unwrap();
+    assert!(low < -0.45 && high > 0.0, "{low} {high}");
+    // The same eight in eight groups are eight observations: 2/256, as alone.
+    let spread: String = (0..40).map(|case| if case % 4 == 0 && case < 32 { 'F' } else { 'P' }).collect();
+    let found = told_in_groups(&spread, &base, 4, Some(0.1));
+    assert_eq!((found.groups, found.changed, found.word), (Some(10), 8, Word::Confirmed));
+    near(found.p, 2.0 / 256.0);
+    assert_eq!(found.margin.map(|margin| margin.method), Some("clustered_tango_score"));
+    // A group of one each is none.
+    let plain = told_in_groups(&head, &base, 1, None);
+    assert_eq!((plain.groups, plain.method), (None, Some("exact_mcnemar")));
+}
+
+#[test]
+fn few_groups_are_said_to_be() {
+    let found = told_in_groups(&"F".repeat(40), &"P".repeat(40), 10, None);
+    assert_eq!((found.groups, found.word, found.mde), (Some(4), Word::Inconclusive, None));
+    assert_eq!(found.reason.as_deref(), Some("its 40 cases come in 4 groups: a difference takes at least 6"));
+    near(found.p, 2.0 / 16.0);
+    let one = told_in_groups(&"F".repeat(40), &"P".repeat(40), 40, Some(0.1));
+    assert_eq!((one.groups, one.word, one.interval, one.margin.is_none()), (Some(1), Word::Inconclusive, None, true));
+    assert_eq!(one.reason.as_deref(), Some("its 40 cases come in 1 group: a difference takes at least 6"));
+    near(one.p, 1.0);
+    assert_eq!(adjust([found, one].iter_mut()), None);
+}
+
 #[test]
 fn p_is_adjusted_over_the_rows_that_could_be_found() {
     // Eight of eight lost: p = 2/256. Six lost: p = 2/64. Two changed, and none: neither can be found. One that cannot be compared.

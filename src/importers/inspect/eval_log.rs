@@ -46,7 +46,7 @@ pub(in crate::importers) fn open<'a>(
     let kinds = kinds(&mut archive, head.old_scorer.as_deref());
     let evaluation = head.header.evaluations.first().map(|evaluation| evaluation.id.clone()).unwrap_or_default();
     let arm = head.header.arms.first().map(|arm| arm.name.clone()).unwrap_or_default();
-    let context = Context { limits, redactor, evaluation, arm, decider: Decider::of(head.ranking, &kinds) };
+    let context = Context { limits, redactor, evaluation, arm, decider: Decider::of(head.ranking, &kinds), cluster: head.cluster };
     let places = places(&archive).into_iter();
     let items =
         Items { archive, places, context, old_scorer: head.old_scorer, seen: HashSet::new(), summaries: None, ready: VecDeque::new() };

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     arm::{arm, settings},
+    cluster::cluster,
     lines::compact,
     score::Ranking,
     stable_id::stable_id,
@@ -40,6 +41,8 @@ pub(super) struct Head {
     pub(super) ranking: Ranking,
     /// Who gave the lone `score` of the samples of an old log.
     pub(super) old_scorer: Option<String>,
+    /// The key of the samples' metadata that names the group of a case.
+    pub(super) cluster: Option<String>,
 }
 
 /// How text of a header is kept.
@@ -125,7 +128,8 @@ impl Parts<'_> {
             metadata: self.metadata(shown),
             metrics,
         };
-        Ok(Head { ranking: self.ranking(), old_scorer: self.old_scorer(), header })
+        let cluster = cluster(&self.eval);
+        Ok(Head { ranking: self.ranking(), old_scorer: self.old_scorer(), cluster, header })
     }
 
     fn word(&self, key: &str) -> Option<String> {

@@ -37,7 +37,7 @@ const HEADER_KEYS: [&[u8]; 10] = [
     b"\"tags\"",
     b"\"metadata\"",
 ];
-/// The parts of a sample that a transcript is made of.
+/// The parts of a sample that a transcript is made of; last, what may name the group of its case.
 const TRANSCRIPT_KEYS: [&[u8]; 8] = [
     b"\"messages\"",
     b"\"events\"",
@@ -70,7 +70,7 @@ pub(in crate::importers) fn open<'a>(
     let evaluation = head.header.evaluations.first().map(|evaluation| evaluation.id.clone()).unwrap_or_default();
     let arm = head.header.arms.first().map(|arm| arm.name.clone()).unwrap_or_default();
     let kinds = index.kinds(head.old_scorer.as_deref());
-    let context = Context { limits, redactor, evaluation, arm, decider: Decider::of(head.ranking, &kinds) };
+    let context = Context { limits, redactor, evaluation, arm, decider: Decider::of(head.ranking, &kinds), cluster: head.cluster };
     let places = index.places();
     let items = Items { scanner, places: places.into_iter(), context, old_scorer: head.old_scorer, ready: VecDeque::new() };
     Ok(Opened { header: head.header, extras: Extras::default(), items: Box::new(items) })
@@ -292,7 +292,9 @@ impl Items<'_> {
     /// The sample without what a transcript is made of; none where the rest is too big as well.
     fn without_transcript(&mut self, place: u64) -> Result<Option<Vec<u8>>, Stop> {
         self.scanner.jump(place)?;
-        self.scanner.without(&TRANSCRIPT_KEYS, self.context.limits.entry_bytes_max)
+        let named = TRANSCRIPT_KEYS.split_last().filter(|_| self.context.cluster.is_some());
+        let keys = named.map_or(&TRANSCRIPT_KEYS[..], |(_, rest)| rest);
+        self.scanner.without(keys, self.context.limits.entry_bytes_max)
     }
 
     fn complain(&mut self, sentence: String) {

@@ -16,7 +16,8 @@ use super::{
 use crate::{
     domain::{
         attempt::{Attempt, Usage, shorten},
-        key::case_id,
+        key::{case_id, group_id},
+        outcome::Outcome,
         time::Timestamp,
     },
     importers::{
@@ -33,6 +34,8 @@ pub(super) struct Context<'a> {
     pub(super) evaluation: String,
     pub(super) arm: String,
     pub(super) decider: Decider,
+    /// The key of the metadata that names a case's group.
+    pub(super) cluster: Option<String>,
 }
 
 impl Context<'_> {
@@ -73,6 +76,9 @@ pub(super) struct Sample<'a> {
     error_retries: List<'a>,
     retries: Option<&'a RawValue>,
     limit: Option<&'a RawValue>,
+    metadata: Option<&'a RawValue>,
+    /// Who marked it as invalid, when and why.
+    invalidation: Option<&'a RawValue>,
     /// Chunked samples: the final conversation as ranges of the pool.
     pub(super) message_refs: List<'a>,
 }
@@ -129,8 +135,9 @@ impl<'a> Sample<'a> {
         let (checks, score) = judge(&self.scores, &context.decider, &shown);
         let (case, epoch) = self.row();
         let case = context.redactor.redact(&case).into_owned();
-        Attempt {
+        let attempt = Attempt {
             uuid: text(self.uuid).map(|uuid| context.redactor.redact(&uuid).into_owned()),
+            group: self.group(context),
             outcome: outcome(error.as_deref(), score),
             score,
             checks,
@@ -146,7 +153,28 @@ impl<'a> Sample<'a> {
             target: target(self.target).map(whole),
             output: self.said().map(whole),
             ..Attempt::unscored(context.evaluation.clone(), context.arm.clone(), case, epoch)
+        };
+        match self.invalidated() {
+            Some(why) => without_judgement(attempt, shown(&why)),
+            None => attempt,
         }
+    }
+
+    /// The group of its case: the value of the key that a clustered metric names.
+    fn group(&self, context: &Context<'_>) -> Option<String> {
+        let key = context.cluster.as_deref()?;
+        let id = group_id(&read::<Value>(fields(self.metadata).get(key))?)?;
+        Some(context.redactor.redact_value(key, &id).into_owned())
+    }
+
+    /// In a sentence, who said that it does not count, and why; none where nobody did.
+    fn invalidated(&self) -> Option<String> {
+        let raw = self.invalidation.filter(|raw| raw.get() != "null")?;
+        let given = fields(Some(raw));
+        let said = |key| text(given.get(key)).filter(|text| !text.trim().is_empty());
+        let by = said("author").map(|author| format!(" by {author}")).unwrap_or_default();
+        let why = said("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+        Some(format!("invalidated{by}{why}"))
     }
 
     /// An object with a message, or in summaries the message itself.
@@ -198,6 +226,16 @@ impl<'a> Sample<'a> {
         }
         sum
     }
+}
+
+/// What somebody marked as invalid has no outcome: neither passed nor failed, and its checks say what they saw and judge nothing. What broke or
+/// was cancelled stays so: it has none anyway.
+fn without_judgement(mut attempt: Attempt, why: String) -> Attempt {
+    if matches!(attempt.outcome, Outcome::InfraError | Outcome::Cancelled) {
+        return attempt;
+    }
+    attempt.checks.iter_mut().for_each(|check| check.passed = None);
+    Attempt { outcome: Outcome::Unscored, score: None, error: Some(why), ..attempt }
 }
 
 fn millis(seconds: Option<&RawValue>) -> Option<u64> {

@@ -9,6 +9,7 @@ use super::{beside, index::Place, read};
 use crate::{
     domain::{
         attempt::{Attempt, shorten},
+        key::group_text,
         run_record::AttemptRecord,
     },
     importers::{
@@ -93,6 +94,8 @@ impl Attempts<'_> {
             evaluation,
             arm: record.arm,
             case: record.case,
+            // As it stands: an exported group is written as its id.
+            group: record.group.and_then(|group| group_text(&group)),
             epoch: record.n.max(1),
             uuid: record.uuid,
             outcome: record.outcome,

@@ -217,14 +217,19 @@ impl Pass<'_> {
         let mut complained = 0_usize;
         let mut seen = 0_u64;
         let record = grouping::is_record(&header.format, pinned).then(|| header.run_key.clone());
+        let mut complain = |complaint: Option<String>| {
+            let Some(complaint) = complaint else { return };
+            complained += 1;
+            complaints.extend((complained <= COMPLAINTS_MAX).then_some(complaint));
+        };
         let mut attempts = items.filter_map(|item| match item {
-            Ok(Item::Attempt(attempt)) => {
+            Ok(Item::Attempt(mut attempt)) => {
                 seen += 1;
+                complain(attempt.forget_absurd());
                 Some(Ok::<Attempt, String>(*attempt))
             }
             Ok(Item::Complaint(complaint)) => {
-                complained += 1;
-                complaints.extend((complained <= COMPLAINTS_MAX).then_some(complaint));
+                complain(Some(complaint));
                 None
             }
             Err(error) => Some(Err(error)),

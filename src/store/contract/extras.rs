@@ -7,7 +7,10 @@ use Outcome::{Fail, Pass};
 
 use super::{Log, attempt, cells, evaluation, keys, log, run_ids};
 use crate::{
-    domain::extras::{Analysis, AnalysisSource, Answer, ContextUse, Extras, Pair, Pick, SkillFile, SkillRead},
+    domain::{
+        attempt::Attempt,
+        extras::{Analysis, AnalysisSource, Answer, ContextUse, Extras, Pair, Pick, SkillFile, SkillRead},
+    },
     store::*,
 };
 
@@ -93,6 +96,26 @@ pub(crate) fn what_few_formats_hold_goes_with_its_log(store: &dyn Store) {
     log.file("a.json", "d3").put(store).unwrap();
     let extras = store.extras("Ra").unwrap().unwrap();
     assert_eq!((extras.pairs, extras.skill_files, store.analyses("Ra").unwrap()), (vec![], vec![], vec![]));
+}
+
+pub(crate) fn groups_are_those_of_the_newest_log(store: &dyn Store) {
+    let of = |case: &str, epoch, group: Option<&str>| Attempt { epoch, group: group.map(Into::into), ..attempt(case, Pass) };
+    let told = |groups: Groups| -> Vec<(String, String, String)> {
+        let cases = |(id, cases): (String, BTreeMap<String, String>)| cases.into_iter().map(move |(case, group)| (id.clone(), case, group));
+        groups.into_iter().flat_map(cases).collect()
+    };
+    let named = |case: &str, group: &str| ("e".to_owned(), case.to_owned(), group.to_owned());
+    let older = log("a", 1).run("R").with([of("1", 1, Some("g")), of("1", 2, Some("h")), of("2", 1, Some("g")), of("3", 1, None)]);
+    let newer = log("b", 2).run("R").with([of("1", 1, None), of("2", 1, Some("h"))]);
+    newer.put(store).unwrap();
+    older.put(store).unwrap();
+    assert_eq!(told(store.groups("R").unwrap()), [named("1", "g"), named("2", "h")]);
+    let rest = store.attempts("R", &AttemptQuery { rest: true, ..AttemptQuery::default() }).unwrap();
+    let of_rows: Vec<Option<String>> = rest.into_iter().map(|row| row.rest.unwrap().group).collect();
+    assert_eq!(of_rows, [Some("g"), Some("g"), Some("g"), Some("h"), Some("h"), None].map(|group| group.map(str::to_owned)));
+    store.apply(Change::Vanished { paths: vec!["b.json".into()] }).unwrap();
+    assert_eq!(told(store.groups("R").unwrap()), [named("1", "g"), named("2", "g")]);
+    assert!(store.groups("none").unwrap().is_empty());
 }
 
 pub(crate) fn a_recorded_run_replaces_its_scratch_copy(store: &dyn Store) {

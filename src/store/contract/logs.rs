@@ -78,6 +78,7 @@ pub(crate) fn attempt(case: &str, outcome: Outcome) -> Attempt {
         evaluation: "e".into(),
         arm: "m".into(),
         case: case.into(),
+        group: None,
         epoch: 1,
         uuid: None,
         outcome,

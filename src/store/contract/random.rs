@@ -48,8 +48,10 @@ fn path() -> impl Strategy<Value = String> {
 
 fn one_attempt() -> impl Strategy<Value = Attempt> {
     let ids = (select(&EVALUATIONS[..]), select(&ARMS[..]), select(&["", "b", "1", "ß/2"][..]), option::of(select(&["u", "v", "w"][..])));
-    (ids, 1..3_u32, select(&Outcome::ALL[..]), option::of(-1.0..1.0_f64)).prop_map(
-        |((evaluation, arm, case, uuid), epoch, outcome, score)| Attempt {
+    let group = option::weighted(0.3, select(&["g", "h"][..]));
+    (ids, 1..3_u32, select(&Outcome::ALL[..]), option::of(-1.0..1.0_f64), group).prop_map(
+        |((evaluation, arm, case, uuid), epoch, outcome, score, group)| Attempt {
+            group: group.map(Into::into),
             evaluation: evaluation.into(),
             arm: arm.into(),
             uuid: uuid.map(Into::into),
@@ -62,8 +64,11 @@ fn one_attempt() -> impl Strategy<Value = Attempt> {
 
 fn info() -> impl Strategy<Value = EvaluationInfo> {
     let numbers = (option::weighted(0.3, select(&[0.5, 1.0][..])), option::weighted(0.3, 0..4_u32), option::weighted(0.4, 0..7_u32));
-    (select(&EVALUATIONS[..]), numbers, option::of(select(&["f", "g"][..]))).prop_map(
-        |(id, (threshold, dataset_cases, planned), family)| EvaluationInfo {
+    let measured = (option::weighted(0.3, select(&["d1", "d2"][..])), option::weighted(0.2, select(&["0", "1"][..])));
+    (select(&EVALUATIONS[..]), numbers, option::of(select(&["f", "g"][..])), measured).prop_map(
+        |(id, (threshold, dataset_cases, planned), family, (dataset, temperature))| EvaluationInfo {
+            dataset_digest: dataset.map(Into::into),
+            settings: temperature.map(|level| ("temperature".to_owned(), level.to_owned())).into_iter().collect(),
             threshold,
             dataset_cases,
             planned,
@@ -78,7 +83,7 @@ fn header() -> impl Strategy<Value = Log> {
     let times = (0..4_i64, option::of(0..3_i64), option::of(0..3_i64), select(&RunStatus::ALL[..]));
     let code =
         (option::of(select(&["abcd1", "ABCD12", "ffff"][..])), option::of(select(&["r", "s"][..])), vec(select(&["s1", "s2"][..]), 0..2));
-    let inside = (vec(info(), 0..3), vec(select(&ARMS[..]), 0..3));
+    let inside = (vec(info(), 0..3), vec((select(&ARMS[..]), option::weighted(0.2, select(&["x", "y"][..]))), 0..3));
     (ids, times, code, inside).prop_map(
         |((id, run, task, pinned, scratch), (at, start, end, status), (sha, round, shas), (infos, arms))| {
             let mut log = log(&format!("L{id}"), at).run(&format!("R{run}"));
@@ -92,7 +97,12 @@ fn header() -> impl Strategy<Value = Log> {
             log.header.round = round.map(Into::into);
             log.ancestors = shas.into_iter().map(Into::into).collect();
             log.header.evaluations = infos;
-            log.header.arms = arms.into_iter().map(arm).collect();
+            let judged = |(name, judge): (&str, Option<&str>)| {
+                let mut info = arm(name);
+                info.factors.extend(judge.map(|judge| ("judge".to_owned(), judge.to_owned())));
+                info
+            };
+            log.header.arms = arms.into_iter().map(judged).collect();
             log
         },
     )
@@ -171,6 +181,9 @@ fn dump_run(store: &dyn Store, run: &str, numbers: bool, out: &mut String) {
         evaluations.iter_mut().for_each(|evaluation| evaluation.number = 0);
     }
     writeln!(out, "run {run} {evaluations:?} {:?} {:?}", store.ancestors(run).unwrap(), store.causes(run, None).unwrap()).unwrap();
+    let with_rest = store.attempts(run, &AttemptQuery { rest: true, ..AttemptQuery::default() }).unwrap();
+    let groups: Vec<_> = with_rest.into_iter().map(|row| (row.key, row.rest.unwrap().group)).collect();
+    writeln!(out, "groups {:?} {groups:?}", store.groups(run).unwrap()).unwrap();
     let all = store.attempts(run, &AttemptQuery { checks: true, ..AttemptQuery::default() }).unwrap();
     for row in &all {
         assert_eq!(store.find_attempts(run, &row.key).unwrap(), std::slice::from_ref(row), "{}", row.key);

@@ -34,6 +34,7 @@ pub(super) struct ModelRun {
     pub cells: Vec<Cell>,
     pub extras: RunExtras,
     pub analyses: Vec<Analysis>,
+    pub groups: Groups,
 }
 
 pub(super) struct KeptAttempt {
@@ -100,7 +101,13 @@ impl World {
 
 fn run(run_id: String, number: i64, logs: &[&KeptLog], beside: &[&KeptLog], declared: &Declared, evaluations: &[String]) -> ModelRun {
     let arms = arms(logs, declared);
-    let attempts = attempts(logs, declared, arms.len() > 1);
+    let groups = groups(logs);
+    let mut attempts = attempts(logs, declared, arms.len() > 1);
+    for KeptAttempt { row, .. } in &mut attempts {
+        if let Some(rest) = &mut row.rest {
+            rest.group = groups.get(&row.evaluation).and_then(|cases| cases.get(&row.case)).cloned();
+        }
+    }
     let infos = infos(logs, declared);
     let mut cells = Vec::new();
     for info in infos.values() {
@@ -133,7 +140,21 @@ fn run(run_id: String, number: i64, logs: &[&KeptLog], beside: &[&KeptLog], decl
         analyses: analyses(&[logs, beside].concat()),
         attempts,
         cells,
+        groups,
     }
+}
+
+/// In a log the first word on a case, and of the logs, oldest first, the last.
+fn groups(logs: &[&KeptLog]) -> Groups {
+    let mut out = Groups::new();
+    for log in logs {
+        for attempt in log.attempts.iter().rev() {
+            if let Some(group) = &attempt.group {
+                out.entry(attempt.evaluation.clone()).or_default().insert(attempt.case.clone(), group.clone());
+            }
+        }
+    }
+    out
 }
 
 /// The arms by declared name, each as the newest log has it (of several in one log, the last by name).
@@ -219,6 +240,7 @@ fn kept(log: &KeptLog, attempt: &Attempt, arm: String, n: u32, several_arms: boo
             working_ms: attempt.working_ms,
             input: attempt.input.clone(),
             target: attempt.target.clone(),
+            group: None,
             output: attempt.output.clone(),
             answers: attempt.answers.clone(),
             skill_reads: attempt.skill_reads.clone(),

@@ -95,7 +95,9 @@ fn put_pair(connection: &Connection, log_no: i64, seq: i64, pair: &Pair, labels:
 }
 
 const REST: &str = "SELECT a.uuid, a.working_ms, o.output, c.input, c.target, x.tokens_peak, x.window_tokens,
-    EXISTS (SELECT 1 FROM answers_m w WHERE w.attempt_no = a.attempt_no), EXISTS (SELECT 1 FROM skill_reads_m w WHERE w.attempt_no = a.attempt_no) FROM attempts_m a
+    EXISTS (SELECT 1 FROM answers_m w WHERE w.attempt_no = a.attempt_no), EXISTS (SELECT 1 FROM skill_reads_m w WHERE w.attempt_no = a.attempt_no),
+    (SELECT g.name FROM case_groups_m g CROSS JOIN logs_m l ON l.log_no = g.log_no WHERE g.case_no = a.case_no AND l.run_no = a.run_no
+     ORDER BY l.created_at DESC, l.log_id DESC LIMIT 1) FROM attempts_m a
     JOIN cases_m c ON c.case_no = a.case_no LEFT JOIN outputs_m o ON o.attempt_no = a.attempt_no
     LEFT JOIN contexts_m x ON x.attempt_no = a.attempt_no WHERE a.attempt_no = ?1";
 
@@ -111,6 +113,7 @@ pub(super) fn rest(connection: &Connection, attempt_no: i64) -> Result<AttemptRe
             output: row.get(2)?,
             input: row.get(3)?,
             target: row.get(4)?,
+            group: row.get(9)?,
             context: tokens.map(context),
             ..AttemptRest::default()
         };

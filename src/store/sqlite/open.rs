@@ -46,8 +46,21 @@ pub const TEXTS: [(&str, &str); 11] = [
 
 /// Columns that are worked out and are numbers; all others that the schema gives no type are texts.
 const REALS: &[&str] = &["rate", "threshold", "margin", "value", "share", "moving_rate"];
-const INTEGERS: &[&str] =
-    &["n", "duration_ms", "runs", "dataset_cases", "passed", "failed", "counted", "infra", "unscored", "missing", "is_new", "consistent"];
+const INTEGERS: &[&str] = &[
+    "n",
+    "duration_ms",
+    "runs",
+    "runs_apart",
+    "dataset_cases",
+    "passed",
+    "failed",
+    "counted",
+    "infra",
+    "unscored",
+    "missing",
+    "is_new",
+    "consistent",
+];
 
 /// The names of the open objects in a file's own schema, in order.
 ///

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    extras,
+    extras, groups,
     names::{self, Word as _},
     regroup::{self, Touched},
 };
@@ -237,6 +237,9 @@ impl Writer<'_> {
         if attempt.input.is_some() || attempt.target.is_some() {
             let values = params![case_no, attempt.input, attempt.target, self.header.created_at.millis(), self.header.log_id];
             self.connection.prepare_cached(UPDATE_TEXTS)?.execute(values)?;
+        }
+        if let Some(group) = &attempt.group {
+            groups::put(self.connection, self.log_no, case_no, group)?;
         }
         Ok(case_no)
     }

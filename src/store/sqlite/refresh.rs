@@ -5,6 +5,7 @@
 //! Does not: hold a formula (`stats` does), or show anything (the views of 0004_views.sql do).
 
 mod evaluation;
+mod measure;
 mod part;
 mod series;
 mod sums;
@@ -104,50 +105,55 @@ struct Variant {
     factors: BTreeMap<String, String>,
 }
 
-/// Brings the parts and the sums of an evaluation up to date.
+/// Brings the parts and the sums of an evaluation up to date. Sums are of the parts that were measured as the newest was.
 fn add_up(connection: &Connection, numbers: &mut Numbers, eval_no: i64, runs: impl Iterator<Item = i64>) -> Result<Changed> {
-    let sql = "SELECT data FROM sums_m WHERE eval_no = ?1";
-    let held: Option<Vec<u8>> = connection.prepare_cached(sql)?.query_row([eval_no], |row| row.get(0)).optional()?;
-    let mut sums = held.map_or_else(|| Ok(Sums::default()), |data| Sums::unpacked(&data))?;
-    let (mut changed, mut variants) = (BTreeMap::<i64, Touched>::new(), BTreeMap::new());
+    let (mut sums, before) = held_sums(connection, eval_no)?;
+    let (mut arms, mut variants) = (BTreeMap::<i64, Touched>::new(), BTreeMap::new());
+    know(connection, numbers, &mut variants, &sums)?;
+    let (mut changes, none) = (Vec::new(), Sums::default());
     for run_no in runs {
-        let old = part_of(connection, eval_no, run_no)?;
+        let old = measure::held(connection, eval_no, run_no)?;
         let new = part::read(connection, numbers, run_no, eval_no)?;
-        know(connection, numbers, &mut variants, &old)?;
+        know(connection, numbers, &mut variants, &old.part)?;
         know(connection, numbers, &mut variants, &new)?;
         flaky(connection, [run_no, eval_no], &new, &variants)?;
-        let new = if numbers.counts(connection, run_no)? { new } else { Sums::default() };
-        sums.subtract(&old);
-        sums.add(&new);
-        put_part(connection, eval_no, run_no, &new)?;
+        let part = if numbers.counts(connection, run_no)? { new } else { Sums::default() };
+        let measure_no = if part.is_empty() { measure::UNKNOWN } else { measure::number(connection, numbers, [run_no, eval_no], &part)? };
+        let new = measure::Held { run_no, apart: measure::apart(connection, measure_no, before)?, measure_no, part };
+        measure::put(connection, eval_no, &new)?;
         // Even where the part is as it was: the run may stand at another time now.
-        for (part, counted) in [(&old, true), (&new, false)] {
+        for (part, counted) in [(&old.part, true), (&new.part, false)] {
             for variant in part.of(Section::Cases).filter_map(|([variant, ..], _)| variants.get(&variant)) {
-                let touched = changed.entry(variant.arm_no).or_default();
+                let touched = arms.entry(variant.arm_no).or_default();
                 touched.runs.insert(run_no);
                 touched.counted |= counted;
             }
         }
+        changes.push((old, new));
+    }
+    let newest = measure::newest(connection, eval_no)?;
+    if newest == before {
+        for (old, new) in changes {
+            sums.subtract(if old.apart { &none } else { &old.part });
+            sums.add(if new.apart { &none } else { &new.part });
+        }
+    } else {
+        sums = measure::anew(connection, eval_no, newest)?;
+        know(connection, numbers, &mut variants, &sums)?;
+        // What was worked out of any arm may hold what is apart now.
+        variants.values().for_each(|variant| arms.entry(variant.arm_no).or_default().counted = true);
     }
     know(connection, numbers, &mut variants, &sums)?;
-    put_sums(connection, eval_no, &sums)?;
-    Ok(Changed { sums, arms: changed, variants })
+    put_sums(connection, eval_no, &sums, newest)?;
+    Ok(Changed { sums, arms, variants })
 }
 
-fn part_of(connection: &Connection, eval_no: i64, run_no: i64) -> Result<Sums> {
-    let sql = "SELECT data FROM parts_m WHERE eval_no = ?1 AND run_no = ?2";
-    let data: Option<Vec<u8>> = connection.prepare_cached(sql)?.query_row([eval_no, run_no], |row| row.get(0)).optional()?;
-    data.map_or_else(|| Ok(Sums::default()), |data| Sums::unpacked(&data))
-}
-
-fn put_part(connection: &Connection, eval_no: i64, run_no: i64, part: &Sums) -> Result<()> {
-    if part.is_empty() {
-        connection.prepare_cached("DELETE FROM parts_m WHERE eval_no = ?1 AND run_no = ?2")?.execute([eval_no, run_no])?;
-    } else {
-        let sql = "INSERT OR REPLACE INTO parts_m (eval_no, run_no, data) VALUES (?1, ?2, ?3)";
-        connection.prepare_cached(sql)?.execute(params![eval_no, run_no, part.packed()])?;
-    }
-    Ok(())
+/// The sums as they were last worked out, and the way of measuring that they are of.
+fn held_sums(connection: &Connection, eval_no: i64) -> Result<(Sums, i64)> {
+    let sql = "SELECT data, measure_no FROM sums_m WHERE eval_no = ?1";
+    let held: Option<(Vec<u8>, i64)> =
+        connection.prepare_cached(sql)?.query_row([eval_no], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    held.map_or_else(|| Ok((Sums::default(), measure::UNKNOWN)), |(data, measure_no)| Ok((Sums::unpacked(&data)?, measure_no)))
 }
 
 /// The newest run's word on the evaluation's family. From the newest run down, so that it is found at once as a rule.
@@ -155,14 +161,14 @@ const FAMILY: &str =
     "SELECT json_extract(m.info, '$.family') FROM runs_m r CROSS JOIN run_evaluations_m m ON m.run_no = r.run_no AND m.eval_no = ?1
     ORDER BY r.created_at DESC, r.run_id DESC LIMIT 1";
 
-fn put_sums(connection: &Connection, eval_no: i64, sums: &Sums) -> Result<()> {
+fn put_sums(connection: &Connection, eval_no: i64, sums: &Sums, measure_no: i64) -> Result<()> {
     if sums.is_empty() {
         connection.prepare_cached("DELETE FROM sums_m WHERE eval_no = ?1")?.execute([eval_no])?;
         return Ok(());
     }
     let family: Option<String> = connection.prepare_cached(FAMILY)?.query_row([eval_no], |row| row.get(0)).optional()?.flatten();
-    let sql = "INSERT OR REPLACE INTO sums_m (eval_no, family, data) VALUES (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![eval_no, family, sums.packed()])?;
+    let sql = "INSERT OR REPLACE INTO sums_m (eval_no, family, data, measure_no) VALUES (?1, ?2, ?3, ?4)";
+    connection.prepare_cached(sql)?.execute(params![eval_no, family, sums.packed(), measure_no])?;
     Ok(())
 }
 
@@ -233,7 +239,13 @@ fn ends(interval: Option<stats::Interval>) -> [Option<f64>; 2] {
 fn pairs(head: &Cases, base: &Cases) -> Vec<stats::PairedCase> {
     let pair = |(case, head): (&i64, &Tally)| {
         let base = base.get(case)?;
-        Some(stats::PairedCase { head: head.rate(), base: base.rate(), head_attempts: head.counted, base_attempts: base.counted })
+        Some(stats::PairedCase {
+            head: head.rate(),
+            base: base.rate(),
+            head_attempts: head.counted,
+            base_attempts: base.counted,
+            group: None,
+        })
     };
     head.iter().filter_map(pair).collect()
 }

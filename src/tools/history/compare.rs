@@ -111,6 +111,9 @@ pub struct Output {
     pub counts: BothCounts,
     /// The paired result over all cases counted on both sides, every evaluation together.
     pub suite: Option<Evidence>,
+    /// Where there is no such result, why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suite_reason: Option<String>,
     /// What the rows' p values were adjusted over; null where no row changed enough to be found.
     pub family: Option<Family>,
     /// What else should be known.
@@ -230,7 +233,7 @@ impl Whole {
     }
 
     fn of(output: Output, measured: Measured, places: BTreeMap<String, RunPoint>, removed: bool) -> Self {
-        let Measured { rows, counts, suite, family, apart } = measured;
+        let Measured { rows, counts, suite, suite_reason, family, apart } = measured;
         let note = output.note.or_else(|| match apart {
             0 => None,
             1 => Some("One row is not comparable: it was measured in another way, and cannot be said to be worse or better.".to_owned()),
@@ -238,7 +241,7 @@ impl Whole {
                 "{apart} rows are not comparable: they were measured in another way, and cannot be said to be worse or better."
             )),
         });
-        Self { output: Output { counts, suite, family, note, ..output }, rows, places, removed }
+        Self { output: Output { counts, suite, suite_reason, family, note, ..output }, rows, places, removed }
     }
 }
 

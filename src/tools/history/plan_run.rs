@@ -245,6 +245,7 @@ fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<
     }
     let counts: Vec<BTreeMap<String, Counts>> = runs.iter().filter_map(|run| by_run.remove(run)).collect();
     let Some(spread) = Spread::of(&counts) else { return Ok(None) };
+    let spread = spread.in_groups(&counts, &groups(ctx, &evaluation, &runs)?);
     let exist = counts.iter().map(BTreeMap::len).max().unwrap_or_default() as u64;
     let aim = input.margin.map_or(Aim::Difference(input.difference.get()), |margin| Aim::Margin(margin.get()));
     let (attempts, cases) = match input.attempts {
@@ -273,6 +274,16 @@ fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<
         exist,
         from,
     }))
+}
+
+/// The groups of an evaluation's cases, as the newest of the runs that name any has them.
+fn groups(ctx: &Ctx, evaluation: &str, runs: &[String]) -> Result<BTreeMap<String, String>, ToolError> {
+    for run in runs.iter().rev() {
+        if let Some(found) = ctx.store.groups(run)?.remove(evaluation) {
+            return Ok(found);
+        }
+    }
+    Ok(BTreeMap::new())
 }
 
 /// What an attempt costs and how long it takes, at the mean over those of the newest runs that say so.
@@ -363,6 +374,25 @@ mod tests {
         assert_eq!((output.difference, output.margin), (None, Some(0.2)));
         // 1/42 at 0.2 and 80%: scipy's smallest n with n >= (t(.95) + t(.8))^2 * 0.0238 / 0.04 is 6; but 0.8^13 > 0.05.
         assert_eq!((output.rows[0].cases, output.rows[0].enough), (Some(14), true));
+    }
+
+    #[test]
+    fn cases_in_groups_take_as_many_groups() {
+        let plan = |size: Option<usize>| {
+            let store = Arc::new(Model::default());
+            for (id, at) in [("a", 1), ("b", 2)] {
+                let of = |case: usize| Attempt {
+                    group: size.map(|size| format!("g{}", case / size)),
+                    ..attempt(&format!("{case:02}"), if id == "b" && case < 10 { Fail } else { Pass })
+                };
+                log(id, at).with((0..40).map(of)).put(&*store).unwrap();
+            }
+            ask(&store, json!({"difference": 0.2, "attempts": 1})).rows.remove(0)
+        };
+        let (alone, grouped) = (plan(None), plan(Some(5)));
+        // Two of eight groups turned whole: 5 * 8/7.
+        assert_eq!((alone.from.spread.design_effect, grouped.from.spread.design_effect), (None, Some(5.71429)));
+        assert_eq!(grouped.cases, alone.cases.map(|cases| (cases as f64 * 40.0 / 7.0).ceil() as u64));
     }
 
     #[test]

@@ -120,6 +120,7 @@ fn attempt(row: AttemptRow, texts: bool) -> AttemptRecord {
     AttemptRecord {
         attempt: row.key,
         case: row.case,
+        group: rest.group,
         arm: row.arm,
         n: row.n,
         outcome: row.outcome,

@@ -171,13 +171,13 @@ macro_rules! views {
 
 views! {
     Lift lift "query_lift" "query-lift" "Variant arms against control arms" "evaluation, treatment_arm, control_arm"
-        "Per evaluation, treatment (role variant) and control arm, over completed recorded runs: the rates of all attempts; lift is the mean over the n_pairs cases that both counted of treatment - control, with its 95% interval.";
+        "Per evaluation, treatment (role variant) and control arm, over comparable completed runs: the rates of all attempts; lift is the mean over the n_pairs cases that both counted of treatment - control, with its 95% interval.";
     FamilyLift family_lift "query_family_lift" "query-family-lift" "Lift over a family of evaluations" "family, treatment_arm, control_arm"
         "Per family: the mean of its evaluations' lifts, each counting once, with the standard error and interval over evaluations (null for one).";
     Effort effort "query_effort" "query-effort" "Rate, cost and time by harness, model and effort" "evaluation, harness, model, effort"
-        "Per evaluation, harness, model and effort: rate of n counted attempts, interval with cases as unit; means over attempts that have the figure; turns are conversation messages; durations to 3 digits.";
+        "Per evaluation, harness, model and effort, over comparable completed runs: rate of n counted attempts, interval with cases as unit; means over attempts that have the figure; turns are conversation messages; durations to 3 digits.";
     Contrasts contrasts "query_contrasts" "query-contrasts" "Every two arms of an evaluation" "evaluation, arm_a, arm_b"
-        "Per evaluation and pair of arms, over completed recorded runs: rates of all attempts; difference a - b, interval and unadjusted p paired over the n_pairs cases that both counted.";
+        "Per evaluation and pair of arms, over comparable completed runs: rates of all attempts; difference a - b, interval and unadjusted p paired over the n_pairs cases that both counted.";
     QuestionPairs question_pairs "query_question_pairs" "query-question-pairs" "Attempts judged side by side" "run_id, evaluation, question, attempt_a, attempt_b, judge, picked, consistent"
         "Per question asked of two attempts: the factor in which alone their arms differ (else null), which was picked, and whether the other order picked the same (null: not asked).";
     AttemptAnswers attempt_answers "query_attempt_answers" "query-attempt-answers" "Questions answered about attempts" "run_id, attempt, question, judge, passed"
@@ -193,7 +193,7 @@ views! {
     FlakyCells flaky_cells "query_flaky_cells" "query-flaky-cells" "Cells that disagree with themselves" "run_id, evaluation, arm"
         "Per run, evaluation and arm where tries of one case both passed and failed: flip_rate is the chance that two tries of a case disagree, mean over cases counted twice or more.";
     Drift drift "query_drift" "query-drift" "Slow change of a rate" "evaluation, arm"
-        "Per evaluation and arm, over its newest completed recorded runs (10 at most): the newer half against the older; change and p paired by case (one case: p 1), rates over all attempts.";
+        "Per evaluation and arm, over its newest comparable completed runs (10 at most): the newer half against the older; change and p paired by case (one case: p 1), rates over all attempts.";
     FailingAttempts failing_attempts "query_failing_attempts" "query-failing-attempts" "Failed and errored attempts" "run_id, attempt"
         "Per failed or errored attempt of any run: first failed check and reason; failing_since is the run since which its case does not pass, is_new whether it passed just before.";
     EvalTrend eval_trend "query_eval_trend" "query-eval-trend" "Rates run by run" "evaluation, arm, created_at, run_id"
@@ -203,9 +203,9 @@ views! {
     CheckDiscrimination check_discrimination "query_check_discrimination" "query-check-discrimination" "Checks that agree with the others" "evaluation, check_name"
         "Per evaluation and check, over n answers beside other checks: item_rest_correlation of the answer with the share of the attempt's other checks that passed (null without variation).";
     CheckRates check_rates "query_check_rates" "query-check-rates" "How often checks pass" "evaluation, check_name"
-        "Per evaluation and check, over counted attempts of completed recorded runs: passed of n answers, interval with cases as unit.";
+        "Per evaluation and check, over counted attempts of comparable completed runs: passed of n answers, interval with cases as unit.";
     CheckStreaks check_streaks "query_check_streaks" "query-check-streaks" "Since when checks pass or fail" "evaluation, arm, check_name"
-        "Per evaluation, arm and check: passing or failing (any answer of a run failed) now, for how many completed recorded runs in a row, and since which.";
+        "Per evaluation, arm and check: passing or failing (any answer of a run failed) now, for how many comparable completed runs in a row, and since which.";
 }
 
 #[cfg(test)]

@@ -215,6 +215,7 @@ fn attempt(run: u32, evaluation: u32, epoch: u32, transcript: &Packed) -> Attemp
         evaluation: evaluation_id(evaluation),
         arm: ARM.to_owned(),
         case: "1".to_owned(),
+        group: None,
         epoch,
         uuid: Some(format!("{:016x}", mixed(&[run, evaluation, epoch, 1]))),
         outcome,

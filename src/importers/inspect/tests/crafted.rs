@@ -324,6 +324,59 @@ fn an_edited_score_is_the_new_one_and_branches_come_from_metadata() {
 }
 
 #[test]
+fn a_clustered_metric_names_the_groups_of_cases() {
+    let mut grouped = header();
+    let metric = json!({"name": "inspect_ai/stderr", "options": {"cluster": "passage"}});
+    grouped["eval"]["scorers"] = json!([{"name": "s", "metrics": [metric]}]);
+    let sample = |id: u32, metadata: Value| json!({"id": id, "epoch": 1, "scores": {"s": {"value": "C"}}, "metadata": metadata});
+    let samples = [
+        sample(1, json!({"passage": "p 1", "x": 1})),
+        sample(2, json!({"passage": 7})),
+        sample(3, json!({"passage": null})),
+        sample(4, json!({})),
+    ];
+    grouped["samples"] = json!(samples);
+    let groups = |whole: Whole| whole.attempts.into_iter().map(|attempt| attempt.group).collect::<Vec<_>>();
+    let wanted = [Some("p 1".to_owned()), Some("7".to_owned()), None, None];
+    assert_eq!(groups(import(grouped.to_string().into_bytes()).unwrap()), wanted);
+    let mut bare = grouped.clone();
+    bare["samples"] = json!([]);
+    let entries = samples.iter().zip(1..).map(|(sample, id)| stored(&format!("samples/{id}_epoch_1.json"), sample.to_string()));
+    let entries: Vec<Entry> = std::iter::once(stored("header.json", bare.to_string())).chain(entries).collect();
+    assert_eq!(groups(import(archive(&entries)).unwrap()), wanted);
+    // A sample that is too big to be read whole keeps its group.
+    let mut big = grouped.clone();
+    big["samples"][0]["messages"] = json!([{"role": "user", "content": "x".repeat(9000)}]);
+    let limits = Limits { entry_bytes_max: 4000, ..Limits::default() };
+    assert_eq!(groups(import_with(big.to_string().into_bytes(), &limits).unwrap())[0].as_deref(), Some("p 1"));
+    // Nobody named a key: metadata are no groups.
+    grouped["eval"]["scorers"] = json!([{"name": "s", "metrics": []}]);
+    assert_eq!(groups(import(grouped.to_string().into_bytes()).unwrap()), [None, None, None, None]);
+}
+
+#[test]
+fn what_was_invalidated_neither_passed_nor_failed() {
+    let mut marked = header();
+    let by = json!({"timestamp": "2026-01-01T00:00:00Z", "author": "ada", "reason": "the tool leaked the answer", "metadata": {}});
+    let sample = |id: u32, error: Value, invalidation: Value| json!({"id": id, "epoch": 1, "scores": {"s": {"value": "C"}}, "error": error, "invalidation": invalidation});
+    let broke = json!({"message": "RuntimeError('x')", "traceback": ""});
+    marked["samples"] = json!([
+        sample(1, Value::Null, by.clone()),
+        sample(2, Value::Null, Value::Null),
+        sample(3, broke, by),
+        sample(4, Value::Null, json!({}))
+    ]);
+    let whole = import(marked.to_string().into_bytes()).unwrap();
+    let outcomes: Vec<Outcome> = whole.attempts.iter().map(|attempt| attempt.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Unscored, Outcome::Pass, Outcome::InfraError, Outcome::Unscored]);
+    let first = &whole.attempts[0];
+    assert_eq!(first.error.as_deref(), Some("invalidated by ada: the tool leaked the answer"));
+    // What the scorer said can be read, and judges nothing.
+    assert_eq!((first.score, first.checks[0].passed, first.checks[0].value), (None, None, Some(1.0)));
+    assert_eq!((whole.attempts[2].error.as_deref(), whole.attempts[3].error.as_deref()), (Some("RuntimeError('x')"), Some("invalidated")));
+}
+
+#[test]
 fn half_surrogates_control_characters_and_pretty_printing_import() {
     let sample = r#"{ "id": "x\ud83d", "epoch": 1,
         "messages": [ { "role": "user",

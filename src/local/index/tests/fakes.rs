@@ -230,6 +230,10 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn groups(&self, _: &str) -> Result<Groups> {
+        Ok(Groups::new())
+    }
+
     fn ancestors(&self, _: &str) -> Result<Vec<String>> {
         Ok(self.state().ancestors.clone())
     }

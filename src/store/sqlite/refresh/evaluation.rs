@@ -126,7 +126,6 @@ fn effort(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()
     for (seq, (stack, cases)) in (0_i64..).zip(by(changed, stack)) {
         let (all, [low, high]) = (together(&cases), interval_of(&cases));
         let figures = usage.get(&stack).copied().unwrap_or_default();
-        let mean = |[sum, n]: [i64; 2], scale: f64| (n > 0).then(|| sum as f64 / scale / n as f64);
         let [cost, tokens_in, tokens_out, turns] = figures;
         let none = BTreeMap::new();
         let held = durations.get(&stack).unwrap_or(&none);
@@ -141,10 +140,10 @@ fn effort(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()
             all.rate(),
             low,
             high,
-            mean(cost, part::COST_STEPS),
-            mean(tokens_in, 1.0),
-            mean(tokens_out, 1.0),
-            mean(turns, 1.0),
+            part::mean(0, cost),
+            part::mean(1, tokens_in),
+            part::mean(2, tokens_out),
+            part::mean(3, turns),
             nearest_rank(held, 50),
             nearest_rank(held, 90)
         ])?;

@@ -16,12 +16,15 @@ use super::{
     sums::{Building, Section, Sums},
 };
 use crate::{
-    domain::log::{Kind, RunStatus},
+    domain::{
+        attempt::{COST_USD_MAX, FIGURE_MAX},
+        log::{Kind, RunStatus},
+    },
     store::{Result, sqlite::names::Word as _},
 };
 
 /// Parts of a dollar that costs are held in.
-pub(super) const COST_STEPS: f64 = 1e9;
+const COST_STEPS: f64 = 1e9;
 
 /// Each attempt with each of its checks that answered, or with none.
 const ATTEMPTS: &str =
@@ -89,7 +92,12 @@ impl Numbers {
 }
 
 /// The number that a row has, or is given now.
-fn given(connection: &Connection, mut held: rusqlite::CachedStatement<'_>, insert: &str, values: &[&dyn rusqlite::ToSql]) -> Result<i64> {
+pub(super) fn given(
+    connection: &Connection,
+    mut held: rusqlite::CachedStatement<'_>,
+    insert: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<i64> {
     if let Some(number) = held.query_row(values, |row| row.get(0)).optional()? {
         return Ok(number);
     }
@@ -129,7 +137,8 @@ fn attempt(row: &rusqlite::Row<'_>, sums: &mut Building, [variant, case_no]: [i6
     let turns = Some(row.get::<_, i64>(7)?).filter(|turns| *turns > 0);
     let figures = [cost.map(|cost| (cost * COST_STEPS).round() as i64), row.get(5)?, row.get(6)?, turns];
     for (place, figure) in (0_i64..).zip(figures) {
-        if let Some(figure) = figure {
+        // What an older version kept may be beyond belief; a newer one keeps no such figure.
+        if let Some(figure) = figure.filter(|figure| (0..=figure_max(place)).contains(figure)) {
             sums.put(Section::Usage, [variant, place, 0, 0], [figure, 1]);
         }
     }
@@ -137,6 +146,19 @@ fn attempt(row: &rusqlite::Row<'_>, sums: &mut Building, [variant, case_no]: [i6
         sums.put(Section::Durations, [variant, three_digits(duration), 0, 0], [1, 0]);
     }
     Ok(())
+}
+
+/// The most that a figure of [`Section::Usage`] can be of one attempt.
+fn figure_max(place: i64) -> i64 {
+    let cost = (COST_USD_MAX * COST_STEPS) as i64;
+    if place == 0 { cost } else { i64::try_from(FIGURE_MAX).unwrap_or(i64::MAX) }
+}
+
+/// The mean of a figure that `n` attempts have; none where there are so many that their sum may have passed what is held.
+pub(super) fn mean(place: i64, [sum, n]: [i64; 2]) -> Option<f64> {
+    figure_max(place).checked_mul(n)?;
+    let scale = if place == 0 { COST_STEPS } else { 1.0 };
+    (n > 0).then(|| sum as f64 / scale / n as f64)
 }
 
 /// The checks of one attempt that answered.
@@ -173,7 +195,16 @@ fn three_digits(millis: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::three_digits;
+    use super::{figure_max, mean, three_digits};
+
+    #[test]
+    fn means_are_of_sums_that_cannot_have_wrapped() {
+        assert_eq!((mean(0, [3_000_000_000, 2]), mean(1, [7, 2]), mean(2, [0, 0])), (Some(1.5), Some(3.5), None));
+        for place in [0, 1] {
+            let most = i64::MAX / figure_max(place);
+            assert!(most > 900_000 && mean(place, [figure_max(place) * most, most]).is_some() && mean(place, [5, most + 1]).is_none());
+        }
+    }
 
     #[test]
     fn three_digits_are_kept() {

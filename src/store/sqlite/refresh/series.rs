@@ -23,8 +23,9 @@ pub(super) fn write(connection: &Connection, eval_no: i64, changed: &Changed) ->
     Ok(())
 }
 
-/// The runs that count an arm, newest first, with their parts.
-const PARTS: &str = "SELECT c.run_no, p.data FROM cells_m c CROSS JOIN parts_m p ON p.run_no = c.run_no AND p.eval_no = c.eval_no
+/// The runs that count an arm, newest first, with their parts. What was measured in another way than the newest run did is passed over.
+const PARTS: &str =
+    "SELECT c.run_no, p.data FROM cells_m c CROSS JOIN parts_m p ON p.run_no = c.run_no AND p.eval_no = c.eval_no AND p.apart = 0
     WHERE c.recorded = 1 AND c.eval_no = ?1 AND c.arm_no = ?2 ORDER BY c.created_at DESC, c.run_id DESC";
 
 struct Arm<'a> {

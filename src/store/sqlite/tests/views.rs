@@ -184,12 +184,12 @@ fn arms_against_each_other() {
 #[test]
 fn effort_by_stack() {
     let Held { store, _dir } = held(&history());
-    // e1 high: 3/3, 3/3, 1/3: clustered by case, t(0.975, 2) * 2/9 passes both ends. Three attempts of each run: of 1, 1, 1, 2, 2, 2, 3, 3, 3 s
-    // the fifth and the ninth. low: four of R1, three of R2, two of R3 that were counted. e2: every case once: Wilson. g: one case: Wilson.
+    // e1 high: 3/3, 3/3, 1/3, low: 3/4, 1/3, 0/2: of three cases no more than three observations count, in Wilson's equation, whose roots scipy
+    // found. Three attempts of each run: of 1, 1, 1, 2, 2, 2, 3, 3, 3 s the fifth and the ninth. low: four of R1, three of R2, two of R3 that were counted. e2: every case once: Wilson. g: one case: Wilson.
     // Tokens out are told in R1 alone; turns by nobody.
     let effort = json!([
-        ["e1", "h", "m", "high", 9, 7.0 / 9.0, 0.0, 1.0, 0.125, 3.0, 10.0, null, 2000, 3000],
-        ["e1", "h", "m", "low", 9, 4.0 / 9.0, 0.0, 1.0, 0.125, 3.0, 10.0, null, 2000, 3000],
+        ["e1", "h", "m", "high", 9, 7.0 / 9.0, 0.27341587131445255, 0.9701968888216335, 0.125, 3.0, 10.0, null, 2000, 3000],
+        ["e1", "h", "m", "low", 9, 4.0 / 9.0, 0.10198871999228687, 0.8492887279804959, 0.125, 3.0, 10.0, null, 2000, 3000],
         ["e2", "h", "m", "high", 2, 0.5, 0.09453120573423074, 0.9054687942657693, 0.125, 3.0, 10.0, null, 1000, 1000],
         ["e2", "h", "m", "low", 2, 0.0, 0.0, 0.6576197724933469, 0.125, 3.0, 10.0, null, 1000, 1000],
         ["g", "h", "m", "low", 3, 2.0 / 3.0, 0.2076596008020477, 0.9385080552796037, 0.125, 3.0, 10.0, null, 2000, 3000],
@@ -201,11 +201,12 @@ fn effort_by_stack() {
 #[test]
 fn checks_and_their_streaks() {
     let Held { store, _dir } = held(&history());
-    // match in e1: 11 of 18: case 1 6/7, case 2 4/6, case 3 1/5; the ends pass 0 and 1. tone fails once: 7/7, 5/6, 5/5. e2: 1/2 and 0/2.
+    // match in e1: 11 of 18: case 1 6/7, case 2 4/6, case 3 1/5. tone fails once: 7/7, 5/6, 5/5. e2: 1/2 and 0/2. Three
+    // observations count of three cases and two of two; Wilson's roots by scipy.
     let rates = json!([
-        ["e1", "match", 18, 11, 11.0 / 18.0, 0.0, 1.0],
-        ["e1", "tone", 18, 17, 17.0 / 18.0, 0.7043040822037733, 1.0],
-        ["e2", "match", 4, 1, 0.25, 0.0, 1.0],
+        ["e1", "match", 18, 11, 11.0 / 18.0, 0.17813581707452997, 0.9193092869799044],
+        ["e1", "tone", 18, 17, 17.0 / 18.0, 0.392006433560163, 0.9977739826575744],
+        ["e2", "match", 4, 1, 0.25, 0.026677342008984622, 0.8021325442376888],
         ["g", "match", 3, 2, 2.0 / 3.0, 0.2076596008020477, 0.9385080552796037],
     ]);
     assert_view(&store, "check_rates", "evaluation check_name n passed rate ci_low ci_high", rates);
@@ -334,6 +335,32 @@ fn views_follow_changes_and_a_refresh_changes_nothing_twice() {
     for view in ["lift", "family_lift", "effort", "contrasts", "factor_effects", "flaky_cells", "drift", "check_rates", "check_streaks"] {
         assert_eq!(ask(&store, &format!("SELECT * FROM {view}")).rows.len(), 0, "{view}");
     }
+}
+
+#[test]
+fn what_was_measured_in_another_way_is_not_added_up() {
+    let digested = |mut log: Log, digest: &str| {
+        log.header.evaluations.iter_mut().for_each(|info| info.dataset_digest = Some(digest.into()));
+        log
+    };
+    let mut logs = history().into_iter();
+    let (one, two, three) = (logs.next().unwrap(), logs.next().unwrap(), logs.next().unwrap());
+    // R3 has another dataset than R1 and R2: it alone is added up. e2 ran in R1 alone, and is not touched by that.
+    let Held { store, _dir } = held(&[digested(one, "old"), digested(two, "old"), digested(three, "new")]);
+    let rows = |sql: &str| json!(ask(&store, sql).rows);
+    assert_eq!(rows("SELECT evaluation, runs, runs_apart FROM evaluations"), json!([["e1", 3, 2], ["e2", 3, 0], ["g", 3, 2]]));
+    assert_eq!(
+        rows("SELECT evaluation, effort, n, rate FROM effort"),
+        json!([["e1", "high", 3, 1.0], ["e1", "low", 2, 1.0], ["e2", "high", 2, 0.5], ["e2", "low", 2, 0.0], ["g", "low", 1, 0.0]])
+    );
+    assert_eq!(rows("SELECT evaluation, n_treatment, n_control, n_pairs FROM lift"), json!([["e1", 3, 2, 2], ["e2", 2, 2, 2]]));
+    assert_eq!(rows("SELECT * FROM drift"), json!([]));
+    assert_eq!(rows("SELECT streak, since_run FROM check_streaks WHERE evaluation = 'g'"), json!([[1, "R3"]]));
+    // Once R3 is gone R2 is the newest, and R1 was measured as it was.
+    store.apply(Change::Vanished { paths: vec!["3.json".into()] }).unwrap();
+    assert_eq!(rows("SELECT evaluation, runs_apart FROM evaluations"), json!([["e1", 0], ["e2", 0], ["g", 0]]));
+    assert_eq!(rows("SELECT effort, n FROM effort WHERE evaluation = 'e1'"), json!([["high", 6], ["low", 7]]));
+    assert_eq!(rows("SELECT streak, since_run FROM check_streaks WHERE evaluation = 'g'"), json!([[2, "R1"]]));
 }
 
 /// A streak that newer runs lengthened held the run where it stood before, and counted it twice.

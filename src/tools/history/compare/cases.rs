@@ -9,9 +9,9 @@ use crate::{
     domain::{
         cell::{Cell, Grain},
         compare::{Pair, pairs},
-        evidence::{Evidence, evidence, not_comparable},
+        evidence::{Evidence, evidence_in_groups, not_comparable},
     },
-    store::CellQuery,
+    store::{CellQuery, Groups},
     tools::{Ctx, ToolError},
 };
 
@@ -25,12 +25,17 @@ pub(super) fn cells(ctx: &Ctx, runs: &[String], filter: Option<&str>, grain: Gra
     })?)
 }
 
+const SEVERAL_ARMS: &str = "several arms are compared, which share their cases: together each case would count once for each arm. Each row is an arm's own result.";
+const NO_CASES: &str = "no case was counted on both sides";
+
 /// A cell's place in `Cases`: its run, evaluation and arm.
 type Place = (String, String, String);
 
 /// The case cells of both sides, by their place and then by case: each look-up of one case is one step, however many there are.
 pub(super) struct Cases {
     cells: BTreeMap<Place, BTreeMap<Option<String>, Cell>>,
+    /// The groups of each run's cases, where it names any.
+    groups: BTreeMap<String, Groups>,
 }
 
 impl Cases {
@@ -45,7 +50,26 @@ impl Cases {
         for cell in cells(ctx, &runs, filter, Grain::Case)? {
             grouped.entry(place(&cell)).or_default().insert(cell.key.case.clone(), cell);
         }
-        Ok(Self { cells: grouped })
+        let mut groups = BTreeMap::new();
+        for run in runs {
+            let found = ctx.store.groups(&run)?;
+            if !found.is_empty() {
+                groups.insert(run, found);
+            }
+        }
+        Ok(Self { cells: grouped, groups })
+    }
+
+    /// The group of a case: the head's word, else the base's.
+    fn group<'a>(&'a self, head: &Cell, base: &Cell) -> Option<&'a str> {
+        [head, base].into_iter().find_map(|cell| {
+            let cases = self.groups.get(&cell.run_id)?.get(&cell.key.evaluation)?;
+            cases.get(cell.key.case.as_deref().unwrap_or_default()).map(String::as_str)
+        })
+    }
+
+    fn measured<'a>(&'a self, head: &[&'a Cell], base: &[&'a Cell], margin: Option<f64>) -> Evidence {
+        evidence_in_groups(head, base, &|head, base| self.group(head, base), margin)
     }
 
     /// The cases of one side: of its evaluation and arm, or the one case.
@@ -57,28 +81,31 @@ impl Cases {
     /// The evidence of a pair; none of its figures where something `changed`.
     pub(super) fn evidence(&self, pair: &Pair, changed: &[String], margin: Option<f64>) -> Evidence {
         let (head, base) = (self.of(pair.head.as_ref()), self.of(pair.base.as_ref()));
-        if changed.is_empty() { evidence(&head, &base, margin) } else { not_comparable(&head, &base, changed) }
+        if changed.is_empty() { self.measured(&head, &base, margin) } else { not_comparable(&head, &base, changed) }
     }
 
     /// Over every evaluation that has one arm on both sides, or the same arm: an arm's cases are its own. What may not be compared is left out,
-    /// and said. None where no case was counted on both sides.
-    pub(super) fn suite(&self, units: &[(Pair, Vec<String>)], margin: Option<f64>) -> Option<Evidence> {
+    /// and said.
+    ///
+    /// # Errors
+    /// In a sentence, why there is no such result.
+    pub(super) fn suite(&self, units: &[(Pair, Vec<String>)], margin: Option<f64>) -> Result<Evidence, &'static str> {
         let both = || units.iter().filter(|(pair, _)| pair.head.is_some() && pair.base.is_some());
         let kept: Vec<&Pair> = both().filter(|(_, changed)| changed.is_empty()).map(|(pair, _)| pair).collect();
         let left_out = both().count() - kept.len();
         let arms: BTreeSet<Option<&str>> = both().map(|(pair, _)| pair.arm.as_deref()).collect();
         // Several arms share their cases: the suite would count a case twice.
         if arms.len() > 1 {
-            return None;
+            return Err(SEVERAL_ARMS);
         }
         let side = |cell: fn(&Pair) -> Option<&Cell>| kept.iter().flat_map(|pair| self.of(cell(pair))).collect::<Vec<&Cell>>();
-        let found = evidence(&side(|pair| pair.head.as_ref()), &side(|pair| pair.base.as_ref()), margin);
+        let found = self.measured(&side(|pair| pair.head.as_ref()), &side(|pair| pair.base.as_ref()), margin);
         if left_out == 0 {
-            return Some(found).filter(|found| found.n > 0);
+            return if found.n > 0 { Ok(found) } else { Err(NO_CASES) };
         }
         let said = format!("{left_out} of {} evaluations left out: not comparable", both().count());
         let reason = found.reason.as_ref().filter(|_| found.n > 0).map_or_else(|| said.clone(), |own| format!("{own}; {said}"));
-        Some(Evidence { reason: Some(reason), ..found })
+        Ok(Evidence { reason: Some(reason), ..found })
     }
 
     /// The pairs of cases under a pair of evaluations.
@@ -117,7 +144,8 @@ mod tests {
         const CASES: usize = 20_000;
         let side = |run: &str, passed: bool| (0..CASES).map(|case| (Some(case.to_string()), cell(run, Some(case), passed))).collect();
         let place = |run: &str| (run.to_owned(), "e".to_owned(), "m".to_owned());
-        let cases = Cases { cells: BTreeMap::from([(place("h"), side("h", false)), (place("b"), side("b", true))]) };
+        let cases =
+            Cases { cells: BTreeMap::from([(place("h"), side("h", false)), (place("b"), side("b", true))]), groups: BTreeMap::new() };
         let whole = pairs(vec![cell("h", None, false)], vec![cell("b", None, true)]).remove(0);
         let began = std::time::Instant::now();
         let each = cases.pairs(&whole);

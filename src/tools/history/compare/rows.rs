@@ -70,6 +70,8 @@ pub(super) struct Measured {
     pub(super) rows: Vec<(Row, Pair)>,
     pub(super) counts: BothCounts,
     pub(super) suite: Option<Evidence>,
+    /// Why there is none.
+    pub(super) suite_reason: Option<String>,
     pub(super) family: Option<Family>,
     /// Rows whose sides were not measured in the same way.
     pub(super) apart: usize,
@@ -88,14 +90,17 @@ pub(super) fn measured(
     let counts = sums(&pairs);
     let units: Vec<(Pair, Vec<String>)> =
         pairs.into_iter().map(|pair| (stacks.changed(&pair), pair)).map(|(why, pair)| (pair, why)).collect();
-    let suite = cases.suite(&units, margin);
+    let (suite, suite_reason) = match cases.suite(&units, margin) {
+        Ok(suite) => (Some(suite), None),
+        Err(why) => (None, Some(why.to_owned())),
+    };
     let units = if input.by == Grain::Case { by_case(&cases, &units, stacks) } else { units };
     let apart = units.iter().filter(|(_, changed)| !changed.is_empty()).count();
     let mut rows: Vec<(Row, Pair)> =
         units.into_iter().map(|(pair, changed)| (row(&pair, &changed, &cases, places, margin), pair)).collect();
     let family = adjust(rows.iter_mut().filter_map(|(row, _)| row.evidence.as_mut()));
     rows.iter_mut().for_each(|(row, pair)| row.status = pair.status(row.evidence.as_ref()));
-    Ok(Measured { rows, counts, suite, family, apart })
+    Ok(Measured { rows, counts, suite, suite_reason, family, apart })
 }
 
 /// The pairs of cases under pairs of evaluations. What changed is the same for all cases of a pair, and no case has a threshold.

@@ -160,6 +160,60 @@ proptest! {
     }
 }
 
+/// Twelve cases of which the first eight are lost, in groups of `size`.
+fn grouped(size: usize) -> (Arc<Model>, Value) {
+    let store = Arc::new(Model::default());
+    for (id, at, outcome) in [("a", 1, Outcome::Pass), ("b", 2, Outcome::Fail)] {
+        let tries = (0..12).map(|case| Attempt {
+            group: (id == "a").then(|| format!("g{}", case / size)),
+            ..crate::store::contract::attempt(&format!("{case:02}"), if case < 8 { outcome } else { Outcome::Pass })
+        });
+        log(id, at).with(tries).put(&*store).unwrap();
+    }
+    let answer = ask(&store, 500, "compare", &json!({}));
+    (store, answer)
+}
+
+#[test]
+fn cases_in_groups_are_weighed_by_group_and_verified_so() {
+    // Without groups eight of twelve lost are p = 2/256; in three groups of four they are two observations.
+    let (store, answer) = grouped(4);
+    let found = &answer["rows"][0]["evidence"];
+    assert_eq!(
+        (&found["n"], &found["groups"], &found["p"], &found["verdict"]),
+        (&json!(12), &json!(3), &json!(0.5), &json!("inconclusive"))
+    );
+    assert_eq!((&found["method"], &answer["rows"][0]["status"]), (&json!("group_sign_flip"), &json!("drift")));
+    assert_eq!((&answer["suite"]["groups"], &answer["suite"]["p"], &answer["family"]), (&json!(3), &json!(0.5), &Value::Null));
+    for found in [found, &answer["suite"]] {
+        assert_eq!(ask(&store, 3, "verify", &json!({"handle": found["handle"]}))["equal"], json!(true));
+    }
+    // Another import that knows no groups gives another number, and verify says so.
+    let bare = (0..12).map(|case| crate::store::contract::attempt(&format!("{case:02}"), Outcome::Pass));
+    log("a", 1).with(bare).file("a.json", "again").put(&*store).unwrap();
+    let again = ask(&store, 3, "verify", &json!({"handle": found["handle"]}));
+    assert_eq!((&again["equal"], &again["now"]["p"]), (&json!(false), &json!(0.007_812)));
+    let (_, answer) = grouped(1);
+    assert_eq!((&answer["rows"][0]["evidence"]["groups"], &answer["rows"][0]["status"]), (&Value::Null, &json!("regressed")));
+}
+
+#[test]
+fn a_suite_that_is_not_there_says_why() {
+    let store = Arc::new(Model::default());
+    for (id, at) in [("a", 1), ("b", 2)] {
+        let of = |arm: &str| Attempt { arm: arm.into(), ..crate::store::contract::attempt("1", Outcome::Pass) };
+        log(id, at).with([of("m"), of("n")]).put(&*store).unwrap();
+    }
+    let why = |answer: &Value| answer["suiteReason"].as_str().map(|why| why.split(':').next().unwrap().to_owned());
+    let answer = ask(&store, 500, "compare", &json!({}));
+    assert_eq!((&answer["suite"], why(&answer).as_deref()), (&Value::Null, Some("several arms are compared, which share their cases")));
+    log("c", 3).with([crate::store::contract::attempt("1", Outcome::InfraError)]).put(&*store).unwrap();
+    let answer = ask(&store, 500, "compare", &json!({"base": "Ra", "filter": "e", "head": "Rc"}));
+    assert!(answer["suite"].is_null() && why(&answer).is_some(), "{answer}");
+    let (_, whole) = grouped(1);
+    assert!(whole["suiteReason"].is_null() && whole["suite"].is_object());
+}
+
 #[test]
 fn a_suite_leaves_out_what_may_not_be_compared() {
     let store = Arc::new(Model::default());

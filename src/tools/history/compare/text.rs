@@ -21,7 +21,12 @@ pub(super) fn text(output: &Output, style: &Style) -> String {
         parts.push(table(output, style));
     }
     parts.push(summary(output));
-    parts.extend(output.suite.as_ref().map(|suite| format!("all shared cases: {}", evidence(suite))));
+    let suite = |suite: &Evidence| {
+        let difference = suite.difference.map(|difference| format!("{}, ", render::signed(difference))).unwrap_or_default();
+        format!("all shared cases: {difference}{}", evidence(suite))
+    };
+    parts.extend(output.suite.as_ref().map(suite));
+    parts.extend(output.suite_reason.as_ref().map(|why| format!("all shared cases: no result, {why}")));
     let changes: Vec<String> = output
         .changes
         .iter()
@@ -123,7 +128,8 @@ fn evidence(evidence: &Evidence) -> String {
         .as_ref()
         .map(|margin| format!(", {}{}", margin.verdict.word().replace('_', "-"), ends("90%", Some(margin.bounds)).trim_start_matches(',')));
     let detects = evidence.mde.filter(|_| evidence.word == Word::Inconclusive).map(|mde| format!(", detects {mde:.2}")).unwrap_or_default();
-    format!("{word}{reason} (n={}{p}{adjusted}{interval}{errors}{detects}{})", evidence.n, margin.unwrap_or_default())
+    let groups = evidence.groups.map(|groups| format!(" in {groups} groups")).unwrap_or_default();
+    format!("{word}{reason} (n={}{groups}{p}{adjusted}{interval}{errors}{detects}{})", evidence.n, margin.unwrap_or_default())
 }
 
 /// Over all rows: those beyond the limit count too.
