@@ -22,6 +22,9 @@ pub const SEED: u64 = 3_141_592_653_589_793_238;
 /// Head and base that differ by less than this share of the larger are equal: means of the same scores added in another order.
 const ROUNDING: f64 = 1e-12;
 
+/// Cases that changed from which on their spread is taken at its word.
+const SPREAD_MIN: u64 = 10;
+
 /// One case on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairedCase {
@@ -106,8 +109,9 @@ impl PairedResult {
 /// The paired evidence over all cases that have a counted attempt on both sides; the others are left out and `n` says so. `None` when
 /// no case is a pair and when a score (or a sum of them) is not finite.
 ///
-/// Without spread in scores of `[0, 1]` (one case, or every case changed by the same amount) Student's interval does not exist; then
-/// Agresti and Min's two pseudo-cases give one, named `pseudo_cases`, which is never of width 0.
+/// Without spread in scores of `[0, 1]` (one case, or every case changed by the same amount) Student's interval does not exist, and where fewer
+/// than ten cases changed and most did not it is too short (89% instead of 95% by a simulation); then Agresti and Min's two pseudo-cases give one,
+/// named `pseudo_cases`, which is never of width 0.
 #[must_use]
 pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
     let pairs = Pairs::of(cases)?;
@@ -244,16 +248,34 @@ impl Pairs {
         if self.plain {
             return Some((agresti_min_at(self.better, self.worse, self.n(), side.z())?, Method::AgrestiMin));
         }
-        let student = Moments::of(&self.differences).and_then(|m| m.student_t_at(side.below()));
+        let moments = Moments::of(&self.differences)?;
+        let student = moments.student_t_at(side.below());
         match (student, self.bounded) {
+            (Some(_), true) if self.few_changed() => Some((self.pseudo_cases(side, moments.sd.is_some())?, Method::PseudoCases)),
             (Some(i), true) => Some((i.clamped(-1.0, 1.0), Method::StudentT)),
             (Some(i), false) => Some((i, Method::StudentT)),
-            (None, true) => {
-                let sum = self.differences.iter().sum();
-                Some((pseudo_cases_at(sum, self.squares(), self.n() as f64, side.z())?, Method::PseudoCases))
-            }
+            (None, true) => Some((self.pseudo_cases(side, false)?, Method::PseudoCases)),
             (None, false) => None,
         }
+    }
+
+    /// Whether most cases stayed as they were and so few changed that their spread is a guess, which Student's interval takes at its word.
+    fn few_changed(&self) -> bool {
+        let changed = self.better + self.worse;
+        changed < SPREAD_MIN && 2 * changed < self.n()
+    }
+
+    /// Agresti and Min's two pseudo-cases, where cases `spread` as large as the largest change that was seen, and with Student's t for z.
+    fn pseudo_cases(&self, side: Side, spread: bool) -> Option<Interval> {
+        let sum: f64 = self.differences.iter().sum();
+        let n = self.n() as f64;
+        if !spread {
+            return pseudo_cases_at(sum, self.squares(), n, side.z());
+        }
+        let largest = self.differences.iter().fold(0.0_f64, |largest, d| largest.max(d.abs()));
+        let tail = (t_quantile(side.below(), n - 1.0)? / side.z()).powi(2);
+        let found = pseudo_cases_at(sum / largest / tail, self.squares() / (largest * largest) / tail, n / tail, side.z())?;
+        Interval::new(found.low * largest, found.high * largest)
     }
 
     /// Agresti and Min's interval over the effective number of cases: it does not get too short where few cases changed, as Student's does.

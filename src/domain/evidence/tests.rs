@@ -91,7 +91,14 @@ fn each_figure_names_its_method() {
     near(plain.p, 0.25);
     let several: Vec<Cell> = (0..8).map(|case| cell(case, if case < 3 { 1 } else { 3 }, if case < 3 { 2 } else { 0 }, 0)).collect();
     let graded = told(&several, &(0..8).map(|case| cell(case, 3, 0, 0)).collect::<Vec<_>>(), None);
-    assert_eq!((graded.method, graded.interval_method, graded.mde_method), (Some("sign_flip"), Some("student_t"), Some("paired_t_power")));
+    // Three of eight changed: too few for Student's interval.
+    assert_eq!(
+        (graded.method, graded.interval_method, graded.mde_method),
+        (Some("sign_flip"), Some("pseudo_cases"), Some("paired_t_power"))
+    );
+    let half: Vec<Cell> = (0..8).map(|case| cell(case, 3 - u32::from(case < 5), u32::from(case < 5), 0)).collect();
+    let graded = told(&half, &(0..8).map(|case| cell(case, 3, 0, 0)).collect::<Vec<_>>(), None);
+    assert_eq!(graded.interval_method, Some("student_t"));
 }
 
 /// One attempt a case, the cases in groups of `size`.
