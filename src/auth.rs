@@ -80,19 +80,19 @@ pub struct Caller {
     /// Whether the identity is an API key's id.
     keyed: bool,
     role: Role,
-    scopes: Arc<Scopes>,
+    scopes: Scopes,
 }
 
 /// All that decides what a caller may see: two callers with equal ones get equal answers (the answer cache's key, decision 82).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Visibility {
     role: Role,
-    scopes: Arc<Scopes>,
+    scopes: Scopes,
 }
 
 impl Caller {
     fn anonymous(role: Role, scopes: Scopes) -> Self {
-        Self { principal: "anonymous".into(), identity: None, organization: None, keyed: false, role, scopes: Arc::new(scopes) }
+        Self { principal: "anonymous".into(), identity: None, organization: None, keyed: false, role, scopes }
     }
 
     /// The person at this machine: owner of the local project, all read scopes (decision 48).
@@ -123,7 +123,7 @@ impl Caller {
     /// Whether there is no caller: [`Caller::nobody`].
     #[must_use]
     pub fn is_nobody(&self) -> bool {
-        *self.scopes == Scopes::Nobody
+        self.scopes == Scopes::Nobody
     }
 
     /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
@@ -139,7 +139,7 @@ impl Caller {
             organization: Some(key.organization.clone()),
             keyed: true,
             role: key.role,
-            scopes: Arc::new(Scopes::named(key.scopes.iter().map(String::as_str))),
+            scopes: Scopes::named(key.scopes.iter().map(String::as_str)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Caller {
             organization: token.organization.as_deref().map(Arc::from),
             keyed: false,
             role: token.role,
-            scopes: Arc::new(Scopes::named(token.scopes.iter().map(String::as_str))),
+            scopes: Scopes::named(token.scopes.iter().map(String::as_str)),
         }
     }
 
@@ -207,7 +207,7 @@ impl Caller {
     /// What decides what the caller may see. Text visibility follows from the scopes.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
-        Visibility { role: self.role, scopes: self.scopes.clone() }
+        Visibility { role: self.role, scopes: self.scopes }
     }
 
     /// What of the local project this caller may see.
@@ -221,8 +221,8 @@ impl Caller {
     pub fn scope(&self, organization: &Organization, project: &Project) -> Option<Scope> {
         let member = self.organization.as_ref() == Some(&organization.slug);
         let stranger = self.organization.is_none() && self.identity.is_none() && !self.is_nobody();
-        let seen = member || (stranger && project.public);
-        seen.then(|| Scope { text: self.holds("traces:read"), project: Some((organization.number, project.number)) })
+        let seen = !organization.suspended && (member || (stranger && project.public));
+        seen.then(|| Scope { text: self.holds("traces:read"), project: Some(project.id.clone()) })
     }
 }
 
@@ -230,8 +230,8 @@ impl Caller {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
     text: bool,
-    /// The numbers of the organization and the project; none for the local project.
-    project: Option<(i64, i64)>,
+    /// The project's id; none for the local project.
+    project: Option<Arc<str>>,
 }
 
 impl Scope {
@@ -244,10 +244,10 @@ impl Scope {
         self.text
     }
 
-    /// The numbers of the organization and the project, where it is one of a server's.
+    /// The project's id, where it is one of a server's.
     #[must_use]
-    pub const fn project(&self) -> Option<(i64, i64)> {
-        self.project
+    pub const fn project(&self) -> Option<&Arc<str>> {
+        self.project.as_ref()
     }
 }
 

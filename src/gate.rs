@@ -102,6 +102,8 @@ pub struct Bounds {
     pub rate_total: u32,
     /// Heavy calls at once, of all callers (`--concurrent`).
     pub concurrent: usize,
+    /// Heavy calls at once of all callers of one organization, so that the others find a place.
+    pub concurrent_each: usize,
     /// Light calls at once of one caller.
     pub light_per_caller: usize,
     /// How long a heavy call waits for its place.
@@ -122,6 +124,7 @@ impl Default for Bounds {
             rate: 0,
             rate_total: 0,
             concurrent: 4,
+            concurrent_each: 2,
             light_per_caller: 8,
             slot_wait: Duration::from_secs(30),
             cache_bytes: 16 * 1024 * 1024,

@@ -91,8 +91,9 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         metadata,
         read_only: false,
     };
-    session::serve(serve(served, settings, || (), house.keep()))??;
-    Ok(0)
+    let ended = session::serve(serve(served, settings, || (), house.keep()))?;
+    house.close();
+    ended.map(|()| 0)
 }
 
 /// What is served: a project, or the projects of organizations.
@@ -383,6 +384,8 @@ fn bounds(settings: &Settings) -> Bounds {
         rate: settings.rates.caller,
         rate_total: settings.rates.total,
         concurrent: settings.concurrent,
+        // A share of one is a share all the same.
+        concurrent_each: settings.concurrent.div_ceil(2),
         light_per_caller: http.light_per_caller,
         slot_wait: Duration::from_secs(http.slot_wait_s),
         cache_bytes: http.cache_bytes,

@@ -22,8 +22,8 @@ const RESERVED: [&str; 2] = ["health", "docs"];
 pub struct Organization {
     /// Its name in paths and tokens.
     pub slug: Arc<str>,
-    /// Its number on this server, never given twice.
-    pub number: i64,
+    /// Whether nobody is let in for now.
+    pub suspended: bool,
     /// Its projects, by slug.
     pub projects: BTreeMap<Arc<str>, Project>,
 }
@@ -33,8 +33,8 @@ pub struct Organization {
 pub struct Project {
     /// Its name in the organization.
     pub slug: Arc<str>,
-    /// Its number on this server, never given twice.
-    pub number: i64,
+    /// Its id: random, so that no other project ever has it.
+    pub id: Arc<str>,
     /// Whether strangers may read it, on a server that lets strangers read.
     pub public: bool,
 }
@@ -76,14 +76,15 @@ impl Directory {
     #[must_use]
     pub fn caller(&self, digest: &Digest, now: Timestamp) -> Option<Caller> {
         let key = self.keys.get(digest)?;
-        let holds = key.expires_at.is_none_or(|end| now < end) && self.organizations.contains_key(&key.organization);
+        let open = self.organizations.get(&key.organization).is_some_and(|organization| !organization.suspended);
+        let holds = open && key.expires_at.is_none_or(|end| now < end);
         holds.then(|| Caller::of_key(key))
     }
 
-    /// The organization with this slug.
+    /// Whether the caller's organization is suspended.
     #[must_use]
-    pub fn organization(&self, slug: &str) -> Option<&Organization> {
-        self.organizations.get(slug)
+    pub fn suspended(&self, caller: &Caller) -> bool {
+        caller.organization().and_then(|slug| self.organizations.get(slug)).is_some_and(|organization| organization.suspended)
     }
 
     /// The projects that `caller` may see, by organization and slug.
@@ -132,11 +133,11 @@ pub(crate) mod tests {
 
     /// Two organizations whose projects have the same names; `open` of the first is public. A key each, `rlk_` and 43 times `a` or `b`.
     pub(crate) fn two() -> Directory {
-        let project = |slug: &str, number, public| (Arc::from(slug), Project { slug: slug.into(), number, public });
+        let project = |slug: &str, id: String, public| (Arc::from(slug), Project { slug: slug.into(), id: id.into(), public });
         let organization = |slug: &str, number: i64| Organization {
             slug: slug.into(),
-            number,
-            projects: [project("main", number * 10, false), project("open", number * 10 + 1, number == 1)].into(),
+            suspended: false,
+            projects: [project("main", format!("{number}m"), false), project("open", format!("{number}o"), number == 1)].into(),
         };
         let key = |letter: &str, slug: &str, role| {
             let digest = Digest::of(secret(letter).as_bytes()).unwrap();
@@ -166,13 +167,17 @@ pub(crate) mod tests {
         assert_eq!(names(directory.visible(&caller(&directory, "b"))), ["zeta/main", "zeta/open"]);
         assert_eq!(names(directory.visible(&Caller::public())), ["acme/open"]);
         assert_eq!(names(directory.visible(&Caller::nobody())), [""; 0]);
-        let scope =
-            |caller: &Caller, organization, project| directory.scope(caller, organization, project).map(|(scope, _)| scope.project());
-        assert_eq!(scope(&acme, "acme", "main"), Some(Some((1, 10))));
+        let scope = |caller: &Caller, organization, project| {
+            directory.scope(caller, organization, project).map(|(scope, _)| scope.project().map(|id| id.to_string()))
+        };
+        assert_eq!(scope(&acme, "acme", "main"), Some(Some("1m".to_owned())));
         for (organization, project) in [("zeta", "main"), ("zeta", "open"), ("acme", "none"), ("none", "main"), ("", "")] {
             assert_eq!(scope(&acme, organization, project), None, "{organization}/{project}");
         }
-        assert_eq!((scope(&Caller::public(), "acme", "open"), scope(&Caller::public(), "acme", "main")), (Some(Some((1, 11))), None));
+        assert_eq!(
+            (scope(&Caller::public(), "acme", "open"), scope(&Caller::public(), "acme", "main")),
+            (Some(Some("1o".to_owned())), None)
+        );
         assert_eq!(scope(&caller(&directory, "b"), "acme", "open"), None, "public or not, it is another organization's");
         assert_eq!(scope(&Caller::nobody(), "acme", "open"), None);
     }
@@ -185,7 +190,8 @@ pub(crate) mod tests {
         assert!(directory.caller(&digest, Timestamp::from_millis(4)).is_some_and(|caller| caller.holds("runs:write")));
         assert_eq!(directory.caller(&digest, Timestamp::from_millis(5)), None);
         assert!(!caller(&directory, "b").holds("runs:write"), "a viewer writes nothing");
-        directory.organizations.remove("zeta");
+        assert!(directory.scope(&Caller::scoped("x", Role::Owner, &["*"]), "zeta", "main").is_none());
+        directory.organizations.get_mut("zeta").unwrap().suspended = true;
         assert_eq!(directory.caller(&Digest::of(secret("b").as_bytes()).unwrap(), Timestamp::from_millis(0)), None);
     }
 

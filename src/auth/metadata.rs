@@ -1,8 +1,8 @@
 //! Where clients log in: the protected-resource document (RFC 9728) and the challenges that point to it (RFC 6750; the MCP specification,
 //! "Authorization", 2026-07-28; decision 22).
 //!
-//! Promises: one challenge names all that is missing; where there is no authorization server to go to, there is no document, and each
-//! challenge is exactly `Bearer`: a client that was sent to look for one would look in vain.
+//! Promises: one challenge names all that is missing; where there is no authorization server to go to, there is no document, and a
+//! challenge for a credential is exactly `Bearer`: a client that was sent to look for one would look in vain.
 //! Does not: know routes, callers or why a credential was refused.
 
 use http::HeaderValue;

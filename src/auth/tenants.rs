@@ -66,7 +66,8 @@ impl Tenants {
     #[must_use]
     pub fn known(&self, sent: &[u8]) -> Known {
         if let Some(tokens) = self.tokens.as_ref().filter(|_| !sent.starts_with(api_key::PREFIX.as_bytes())) {
-            return std::str::from_utf8(sent).map_or(Known::Nobody, |token| Known::Verifying(verified(tokens.clone(), token.to_owned())));
+            return std::str::from_utf8(sent)
+                .map_or(Known::Nobody, |token| Known::Verifying(verified(tokens.clone(), self.directory(), token.to_owned())));
         }
         let now = clock::now();
         let caller = api_key::Digest::of(sent).and_then(|digest| self.directory().caller(&digest, now));
@@ -85,11 +86,11 @@ impl Tenants {
 }
 
 /// Whom the token speaks for. Why it is refused is for the log: whoever sent it is told only that it is not valid.
-fn verified(tokens: Arc<JwtVerifier>, token: String) -> Verifying {
+fn verified(tokens: Arc<JwtVerifier>, directory: Arc<Directory>, token: String) -> Verifying {
     Box::pin(async move {
         let now_s = u64::try_from(clock::now().millis() / 1000).unwrap_or(0);
         match tokens.verify(&token, now_s).await {
-            Ok(verified) => Some(Caller::of_token(&verified)),
+            Ok(verified) => Some(Caller::of_token(&verified)).filter(|caller| !directory.suspended(caller)),
             Err(reason) => {
                 tracing::info!(%reason, "a token was refused");
                 None

@@ -36,11 +36,15 @@ pub struct ControlArgs {
 }
 
 impl ControlArgs {
-    /// The control file, made where there is none.
+    /// The control file.
     ///
     /// # Errors
-    /// [`CliError`] where no directory is named, or it cannot be opened.
+    /// [`CliError`] where no directory is named, there is none in it, or it cannot be opened.
     pub fn open(&self, place: &Place) -> Result<Control, CliError> {
+        self.opened(place, false)
+    }
+
+    fn opened(&self, place: &Place, make: bool) -> Result<Control, CliError> {
         let config = match &place.config {
             Some(path) => Config::load(Some(path), None).map_err(|error| CliError::Usage(error.to_string()))?,
             None => Config::default(),
@@ -49,7 +53,7 @@ impl ControlArgs {
         let directory = self.data_dir.clone().or(named).ok_or_else(|| {
             CliError::Usage("no directory of organizations: give --data-dir DIR, or --config FILE with tenants.data_dir".to_owned())
         })?;
-        tenants::control(&directory, &session::options(&config))
+        tenants::control(&directory, &session::options(&config), make)
     }
 
     /// Applies one change now, and says `done`.
@@ -57,7 +61,9 @@ impl ControlArgs {
     /// # Errors
     /// [`CliError::Refused`], with the reason.
     pub fn apply(&self, place: &Place, change: &ControlChange<'_>) -> Result<(), CliError> {
-        self.open(place)?.apply(change, clock::now()).map_err(refused)
+        // Only the first organization makes the file: a mistyped directory is not taken for an empty server.
+        let make = matches!(change, ControlChange::Organization { .. });
+        self.opened(place, make)?.apply(change, clock::now()).map_err(refused)
     }
 
     /// Prints a list: as JSON, or as a table of `heads`.

@@ -32,6 +32,24 @@ enum Action {
         #[command(flatten)]
         control: ControlArgs,
     },
+    /// Let nobody of an organization in from now on; nothing of it is lost.
+    Suspend {
+        /// Its name.
+        #[arg(value_name = "ORGANIZATION")]
+        slug: String,
+        /// Where it is kept.
+        #[command(flatten)]
+        control: ControlArgs,
+    },
+    /// Let a suspended organization in again.
+    Resume {
+        /// Its name.
+        #[arg(value_name = "ORGANIZATION")]
+        slug: String,
+        /// Where it is kept.
+        #[command(flatten)]
+        control: ControlArgs,
+    },
     /// List the organizations.
     List {
         /// Where they are kept.
@@ -43,7 +61,7 @@ enum Action {
 /// The verb.
 #[must_use]
 pub fn command() -> Command {
-    OrgArgs::augment_args(Command::new("org")).about("Makes and lists the organizations of a server of many")
+    OrgArgs::augment_args(Command::new("org")).about("Makes, lists and suspends the organizations of a server of many")
 }
 
 /// Does what was asked.
@@ -57,10 +75,19 @@ pub fn run(matches: &ArgMatches, place: &Place, output: &mut Output) -> Result<u
             control.apply(place, &ControlChange::Organization { slug: &slug })?;
             output.say(&format!("Made organization {slug}. Next: runlore project create {slug}/main"));
         }
+        Action::Suspend { slug, control } => {
+            control.apply(place, &ControlChange::Suspended { slug: &slug, suspended: true })?;
+            output.say(&format!("Organization {slug} is suspended: its keys and tokens are refused."));
+        }
+        Action::Resume { slug, control } => {
+            control.apply(place, &ControlChange::Suspended { slug: &slug, suspended: false })?;
+            output.say(&format!("Organization {slug} is let in again."));
+        }
         Action::List { control } => {
             let rows = control.open(place)?.organizations().map_err(refused)?;
-            control.list(output, &["organization", "projects", "keys", "created"], &rows, |row| {
-                vec![row.slug.clone(), row.projects.to_string(), row.keys.to_string(), row.created_at.rfc3339()]
+            control.list(output, &["organization", "projects", "keys", "created", "state"], &rows, |row| {
+                let state = row.suspended_at.map_or_else(|| "open".to_owned(), |since| format!("suspended {}", since.rfc3339()));
+                vec![row.slug.clone(), row.projects.to_string(), row.keys.to_string(), row.created_at.rfc3339(), state]
             });
         }
     }

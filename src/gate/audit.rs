@@ -104,6 +104,7 @@ impl<'a> Line<'a> {
             outcome: Outcome::Cancelled,
             duration: Duration::ZERO,
             principal: call.caller.principal().to_owned(),
+            organization: call.caller.organization().map(ToString::to_string),
             address: call.client.map(|client| client.address),
         };
         Self { audit, began: clock::monotonic(), event }
@@ -133,6 +134,8 @@ struct Written<'a> {
     outcome: &'static str,
     duration_ms: u64,
     principal: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    organization: Option<&'a str>,
 }
 
 impl<'a> Written<'a> {
@@ -146,6 +149,7 @@ impl<'a> Written<'a> {
             outcome: event.outcome.word(),
             duration_ms: u64::try_from(event.duration.as_millis()).unwrap_or(u64::MAX),
             principal: &event.principal,
+            organization: event.organization.as_deref(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which project a call is about: the one of the path, the one that the argument `project` names, or the only one that its caller may see.
 //!
 //! Promises: what a caller may not see is not there, in the same words and after the same steps as what is nowhere (house rule 3). The argument
-//! is taken off before the tool decodes the rest, and is there only for whom may see several. Opening a project holds no async thread.
+//! is taken off before the tool decodes the rest; schemas show it only to whom may see several. Opening a project holds no async thread.
 //! Does not: open anything; whoever implements [`Projects`] does.
 
 use std::sync::Arc;
@@ -70,7 +70,12 @@ pub trait Projects: Send + Sync {
     /// The names of those that `caller` may see, in order.
     fn visible(&self, caller: &Caller) -> Vec<String>;
 
-    /// Whether `caller`'s calls name theirs.
+    /// Whether calls may name one: the argument is taken whoever calls, so that a script goes on working when a second project is made.
+    fn named(&self) -> bool {
+        true
+    }
+
+    /// Whether `caller`'s calls must name theirs.
     fn several(&self, caller: &Caller) -> bool {
         self.visible(caller).len() > 1
     }
@@ -85,6 +90,10 @@ pub struct Only(pub Project);
 impl Projects for Only {
     fn visible(&self, _: &Caller) -> Vec<String> {
         vec![self.0.id.to_string()]
+    }
+
+    fn named(&self) -> bool {
+        false
     }
 
     fn several(&self, _: &Caller) -> bool {
@@ -115,8 +124,8 @@ impl ProjectStep {
     }
 
     async fn find(&self, call: &mut Call) -> Result<Project, Refusal> {
-        let asked = asked_of(&*self.projects, call.entry, &call.caller, call.place.as_deref());
-        let named = match call.entry.project_argument.or(Some(ARGUMENT).filter(|_| asked)) {
+        let own = Some(ARGUMENT).filter(|_| self.projects.named());
+        let named = match call.entry.project_argument.or(own) {
             Some(argument) => taken_off(call, argument)?,
             None => None,
         };

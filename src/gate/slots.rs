@@ -1,17 +1,18 @@
-//! What runs at once: one heavy call per caller and N in all, eight light ones per caller (`--concurrent`; decision 34).
+//! What runs at once: one heavy call per caller, half of them for one organization, N in all; eight light ones per caller (`--concurrent`;
+//! decision 34).
 //!
 //! Promises: a caller's own second heavy call is refused at once, and so is a ninth light one; a slot is waited for 30 s, in the order of
-//! arrival; what a call holds is given back when it ends, however it ends: answered, refused, panicked, late or left by its client.
+//! arrival, among those of one's own organization first: however many callers it has, it does not stand before the others; what a call holds is given back when it ends, however it ends: answered, refused, panicked, late or left by its client.
 //! Does not: hold anything for stdio and the command line, or hold a slot for an in-process tool whose call was given up (decision 19);
 //! its caller's mark stays until the thread that computes it has ended, so that leaving early is no way to have more running.
 
 use std::{
     collections::{HashMap, hash_map::Entry as Place},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::{
     Bounds, Call, CallerKey, Refusal, Reply,
@@ -26,7 +27,19 @@ pub struct Slots {
     light_max: usize,
     wait: Duration,
     running: Mutex<HashMap<CallerKey, Marks>>,
+    /// The places of each organization that has a heavy call running or waiting.
+    shares: Mutex<HashMap<Arc<str>, Weak<Semaphore>>>,
+    share: usize,
 }
+
+/// A place for a heavy call: of its organization's, and of all.
+struct Taking<'a> {
+    _share: Option<OwnedSemaphorePermit>,
+    _slot: SemaphorePermit<'a>,
+}
+
+/// Organizations after which those that have nothing running are forgotten.
+const SHARES_TIDIED_AT: usize = 64;
 
 /// What one caller has running.
 #[derive(Default)]
@@ -45,6 +58,8 @@ impl Slots {
             light_max: bounds.light_per_caller,
             wait: bounds.slot_wait,
             running: Mutex::default(),
+            shares: Mutex::default(),
+            share: bounds.concurrent_each,
         }
     }
 
@@ -72,14 +87,36 @@ impl Slots {
         Ok(Mark(Arc::new(Taken { slots: self.clone(), caller, weight })))
     }
 
-    async fn slot(&self, weight: Weight) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
-        if weight == Weight::Light {
+    async fn slot(&self, call: &Call) -> Result<Option<Taking<'_>>, Refusal> {
+        if call.entry.weight == Weight::Light {
             return Ok(None);
         }
-        match tokio::time::timeout(self.wait, self.slots.acquire()).await {
-            Ok(Ok(slot)) => Ok(Some(slot)),
+        let share = call.caller.organization().map(|organization| self.share_of(organization));
+        let taking = async {
+            let share = match share {
+                Some(share) => share.acquire_owned().await.ok(),
+                None => None,
+            };
+            self.slots.acquire().await.ok().map(|slot| Taking { _share: share, _slot: slot })
+        };
+        match tokio::time::timeout(self.wait, taking).await {
+            Ok(Some(taking)) => Ok(Some(taking)),
             _ => Err(Refusal::Busy { slots: self.count, waited_s: self.wait.as_secs() }),
         }
+    }
+
+    /// The places of an organization, made where it has nothing running.
+    fn share_of(&self, organization: &Arc<str>) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(organization).and_then(Weak::upgrade) {
+            return share;
+        }
+        if shares.len() >= SHARES_TIDIED_AT {
+            shares.retain(|_, share| share.strong_count() > 0);
+        }
+        let share = Arc::new(Semaphore::new(self.share));
+        shares.insert(organization.clone(), Arc::downgrade(&share));
+        share
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CallerKey, Marks>> {
@@ -128,7 +165,7 @@ impl Step for Slots {
         // Waiting counts as running: a caller cannot fill the queue alone.
         let mark = self.mark(&call)?;
         call.mark = Some(mark.clone());
-        let _slot = self.slot(call.entry.weight).await?;
+        let _slot = self.slot(&call).await?;
         let reply = next.call(call).await;
         drop(mark);
         reply

@@ -52,9 +52,10 @@ pub struct Asker {
     pub place: Option<Arc<Place>>,
 }
 
-/// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, and by what the caller may call (a bit
+/// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
+/// path names one, and by what the caller may call (a bit
 /// per entry): a handful at most.
-type Lists = HashMap<(bool, bool, bool, u64), Arc<str>>;
+type Lists = HashMap<(bool, bool, bool, bool, u64), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -153,8 +154,8 @@ impl Core {
         let place = asker.place.as_deref();
         let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = lists.entry((era == Era::Modern, text, named, class)).or_insert_with(|| {
-            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text, named)).collect();
+        let list = lists.entry((era == Era::Modern, text, named, place.is_some(), class)).or_insert_with(|| {
+            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text, named, place.is_some())).collect();
             results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
@@ -231,12 +232,16 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
 
 /// A tool as `tools/list` has it, for whom may read texts of attempts or may not, and for whom names the project or has but one.
 #[must_use]
-pub fn described(entry: &Entry, text: bool, named: bool) -> Tool {
+pub fn described(entry: &Entry, text: bool, named: bool, placed: bool) -> Tool {
     let mut input = (entry.input_schema)();
     if let Some(Value::Object(properties)) = input.get_mut("properties").filter(|_| !text) {
         properties.retain(|name, _| !entry.text_arguments.contains(&name.as_str()));
     }
-    if named && entry.of_project {
+    if let (Some(argument), true, Some(Value::Object(properties))) = (entry.project_argument, placed, input.get_mut("properties")) {
+        // The path has named it.
+        properties.remove(argument);
+    }
+    if named && entry.of_project && entry.project_argument.is_none() {
         let project = json!({"type": "string", "description": "The project, by name or id."});
         if let Some(properties) = input.entry("properties").or_insert_with(|| json!({})).as_object_mut() {
             properties.insert(ARGUMENT.to_owned(), project);
@@ -256,7 +261,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_that_it_only_reads() {
-        for tool in ENTRIES.iter().map(|entry| described(entry, true, false)) {
+        for tool in ENTRIES.iter().map(|entry| described(entry, true, false, false)) {
             let hints = tool.annotations.expect("every tool has annotations");
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
             assert_eq!(said, (Some(true), Some(true), Some(false), Some(false)), "{}", tool.name);
@@ -266,8 +271,10 @@ mod tests {
     #[test]
     fn the_list_fits_an_agents_budget() {
         let offered = ENTRIES.iter().filter(|entry| Toolsets::local().offer(entry));
-        let bytes: usize =
-            offered.map(|entry| described(entry, true, false)).map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len())).sum();
+        let bytes: usize = offered
+            .map(|entry| described(entry, true, false, false))
+            .map(|tool| serde_json::to_string(&tool).map_or(0, |text| text.len()))
+            .sum();
         assert!(bytes / 4 <= 12_000, "tools/list takes {} tokens", bytes / 4);
     }
 

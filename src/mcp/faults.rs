@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     domain::attempt::shorten,
     gate::{Lacks, Refusal, message::Era},
+    tools::ToolError,
 };
 
 /// What the gate refuses, in JSON-RPC (decision 52).
@@ -94,6 +95,8 @@ impl Fault {
             Refusal::Busy { waited_s, .. } => ("overloaded", Some(*waited_s)),
             Refusal::Timeout { .. } => ("timeout", None),
             Refusal::Unknown => ("not_found", None),
+            Refusal::Tool(ToolError::Argument(_)) => ("invalid", None),
+            Refusal::Tool(ToolError::NotFound(_) | ToolError::Reference(_)) => ("not_found", None),
             Refusal::Tool(_) => ("too_large", None),
         };
         let mut data = json!({"reason": reason, "requestId": request_id});

@@ -56,7 +56,7 @@ pub fn answer(method: &str, params: &Params, era: Era) -> Option<Reply> {
 
 /// The registry's tools, then the suite's.
 fn all_tools() -> Vec<Value> {
-    let own = ENTRIES.iter().filter_map(|entry| serde_json::to_value(core::described(entry, true, false)).ok());
+    let own = ENTRIES.iter().filter_map(|entry| serde_json::to_value(core::described(entry, true, false, false)).ok());
     own.chain(tools::list()).collect()
 }
 

@@ -94,6 +94,20 @@ fn usual(loopback: bool, public: bool) -> Usual {
     }
 }
 
+/// With organizations, each has a rate of its own (`tenants.rate_per_min`): one that all share would let one keep out the others, and so would
+/// strangers' rates on a public server. What the operator says himself holds.
+fn of_tenants(rates: Rates, flags: &HttpFlags, http: &Http) -> Rates {
+    let usual = Http::default();
+    let own = |flag: Option<u32>, key: u32, default: u32, resolved: u32, with_tenants: u32| {
+        if flag.is_some() || key != default { resolved } else { with_tenants }
+    };
+    Rates {
+        caller: own(flags.rate, http.rate_per_min, usual.rate_per_min, rates.caller, usual.rate_per_min),
+        total: own(flags.rate_total, http.rate_total_per_min, usual.rate_total_per_min, rates.total, 0),
+        request: rates.request,
+    }
+}
+
 impl Settings {
     /// The service of `runlore mcp --http`: its endpoints are `--path` alone (decision 48).
     ///
@@ -116,6 +130,9 @@ impl Settings {
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
         settings.discovery = config.auth.anonymous_discovery;
         settings.tenants = !config.tenants.data_dir.is_empty();
+        if settings.tenants {
+            settings.rates = of_tenants(settings.rates, flags, &config.http);
+        }
         if settings.tenants && settings.token.is_some() {
             return Err("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
         }

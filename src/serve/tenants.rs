@@ -1,14 +1,18 @@
 //! A server of many organizations: the control file as it is now, and their projects, opened when somebody asks.
 //!
-//! Promises: a project is opened with a scope that its caller's place in the directory gives, and with nothing else; one that nobody asks for is
-//! closed; what was revoked is refused within `tenants.look_ms`. Opening is done once for all who ask meanwhile, on the blocking pool.
+//! Promises: a project is opened with a scope that its caller's place in the directory gives, and with nothing else; its file is named by an id
+//! that no other project ever has; one that nobody asks for is closed; what was revoked is refused within `tenants.look_ms`, and where the
+//! control file cannot be read the server is not ready. Opening is done once for all who ask meanwhile, on the blocking pool.
 //! Does not: write runs, or decide who may what (`auth` does).
 
 use std::{
     collections::HashMap,
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -34,21 +38,70 @@ const CONTROL: &str = "control.db";
 /// The directory of the projects' files beside it.
 const PROJECTS: &str = "projects";
 
-/// The control file of a directory, which is made where there is none.
+/// Descriptors of one open project: its connections with their logs.
+const DESCRIPTORS_EACH: u64 = 12;
+/// Descriptors that are not for projects and connections: listeners, the log, the control file, child processes.
+const DESCRIPTORS_ELSE: u64 = 128;
+/// Looks that may fail before the server says that it is not ready.
+const LOOKS_MISSED_MAX: u32 = 3;
+
+/// The control file of a directory; `make` makes both where they are not there.
 ///
 /// # Errors
 /// [`CliError::Refused`], with a sentence for the operator.
-pub fn control(data: &Path, options: &Options) -> Result<Control, CliError> {
+pub fn control(data: &Path, options: &Options, make: bool) -> Result<Control, CliError> {
+    let path = data.join(CONTROL);
     let refused = |reason: String| CliError::Refused(format!("{}: {reason}", data.display()));
-    // What is in it is for whoever runs the server, and for nobody else on this machine.
-    let made = if data.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data) };
-    made.map_err(|error| refused(error.to_string()))?;
-    Control::open(&data.join(CONTROL), options).map_err(|error| refused(error.to_string()))
+    if !make && !path.is_file() {
+        return Err(refused("there are no organizations here; runlore org create makes the first".to_owned()));
+    }
+    // What is in it is for whoever runs the server, and for nobody else on this machine: SQLite gives its other files the mode of this one.
+    private_directory(data).and_then(|()| private_file(&path)).map_err(|error| refused(error.to_string()))?;
+    Control::open(&path, options).map_err(|error| refused(error.to_string()))
+}
+
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) }
+}
+
+/// Makes an empty file that nobody else may read, where there is none; SQLite takes it for a new one.
+fn private_file(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).map(drop)
+}
+
+/// How many projects may be open at once by the descriptors that the system gives this process; the soft limit is raised to the hard one.
+fn affordable(open_max: usize, connections_max: usize) -> usize {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return open_max };
+    let limit = if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };
+    let left = limit.saturating_sub(DESCRIPTORS_ELSE).saturating_sub(connections_max as u64);
+    let affordable = usize::try_from(left / DESCRIPTORS_EACH).unwrap_or(usize::MAX).max(1);
+    if affordable < open_max {
+        tracing::warn!(limit, affordable, open_max, "fewer projects are open at once than tenants.open_max: raise the limit of open files");
+    }
+    affordable.min(open_max)
+}
+
+/// The control file as it was opened.
+struct Kept {
+    path: PathBuf,
+    options: Options,
+    control: Control,
+    /// What tells the file from one that was put in its place.
+    file: Option<(u64, u64)>,
+    version: Option<i64>,
+    /// Uses of keys that are still to be written.
+    used: Vec<(Arc<str>, i64)>,
 }
 
 /// The organizations of a server.
 pub struct House {
-    control: Arc<Control>,
+    kept: Arc<Mutex<Kept>>,
+    /// Looks that have failed in a row.
+    missed: Arc<AtomicU32>,
     tenants: Arc<Tenants>,
     tokens: Option<Arc<JwtVerifier>>,
     look: Duration,
@@ -65,8 +118,10 @@ impl House {
         let issuers = config.jwt_issuers().map_err(|faults| CliError::Usage(faults.join("\n")))?;
         let tokens = (!issuers.is_empty()).then(|| Arc::new(JwtVerifier::new(issuers, config.jwt_limits())));
         let (set, data) = (&config.tenants, PathBuf::from(&config.tenants.data_dir));
-        let control = control(&data, &options)?;
-        let directory = control.directory().map_err(|error| CliError::Refused(error.to_string()))?;
+        let control = control(&data, &options, true)?;
+        let path = data.join(CONTROL);
+        let kept = Kept { file: identity(&path), path, options: options.clone(), version: None, used: Vec::new(), control };
+        let directory = kept.control.directory().map_err(|error| CliError::Refused(error.to_string()))?;
         let tenants = Arc::new(Tenants::new(directory, tokens.clone()));
         let parts = Parts {
             directory: data.join(PROJECTS),
@@ -75,12 +130,12 @@ impl House {
             workers,
             limits: config.query_limits(),
             open: Mutex::default(),
-            open_max: set.open_max,
+            open_max: affordable(set.open_max, config.http.connections_max),
             idle: Duration::from_secs(set.idle_s),
             wait: Duration::from_millis(set.wait_ms),
         };
         let (look, wait) = (Duration::from_millis(set.look_ms), Duration::from_millis(set.wait_ms));
-        Ok(Self { control: Arc::new(control), tenants, tokens, look, wait, opened: Opened(Arc::new(parts)) })
+        Ok(Self { kept: Arc::new(Mutex::new(kept)), missed: Arc::default(), tenants, tokens, look, wait, opened: Opened(Arc::new(parts)) })
     }
 
     /// Who its callers are.
@@ -95,11 +150,23 @@ impl House {
         Arc::new(self.opened.clone())
     }
 
-    /// Whether the control file answers.
+    /// Whether the control file could be read at one of the last looks.
     #[must_use]
     pub fn answers(&self) -> Arc<dyn Fn() -> bool + Send + Sync> {
-        let control = self.control.clone();
-        Arc::new(move || control.version().is_ok())
+        let missed = self.missed.clone();
+        Arc::new(move || missed.load(Relaxed) < LOOKS_MISSED_MAX)
+    }
+
+    /// Writes down which keys were used since the last look: once the server ends, nobody else will.
+    pub fn close(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        write_uses(&mut kept, &self.tenants);
+    }
+
+    fn missed(&self, reason: &str) {
+        if self.missed.fetch_add(1, Relaxed) == 0 {
+            tracing::warn!(reason, "the control file could not be read; what was known of callers holds on, and the server is not ready");
+        }
     }
 
     /// A misspelt file or URL is told at start, though a server may begin while an issuer is away.
@@ -113,18 +180,17 @@ impl House {
 
     /// Keeps what is known up to date, closes what nobody asks for and writes down which keys were used, until this is dropped.
     pub async fn keep(&self) {
-        let mut version = None;
         // Their keys are read anew on tasks of their own, which end with this.
         let _keys = self.tokens.as_ref().map(|tokens| tokens.keep_fresh(now_s));
         self.tell_missing_keys().await;
         loop {
             tokio::time::sleep(self.look).await;
-            let (control, tenants, known) = (self.control.clone(), self.tenants.clone(), version);
-            let looking = tokio::task::spawn_blocking(move || look(&control, &tenants, known));
+            let (kept, tenants) = (self.kept.clone(), self.tenants.clone());
+            let looking = tokio::task::spawn_blocking(move || look(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), &tenants));
             match tokio::time::timeout(self.wait, looking).await {
-                Ok(Ok(Ok(seen))) => version = Some(seen),
-                Ok(Ok(Err(error))) => tracing::warn!(%error, "the control file could not be read; what was known of callers holds on"),
-                Ok(Err(_)) | Err(_) => tracing::warn!("the control file did not answer; what was known of callers holds on"),
+                Ok(Ok(Ok(()))) => self.missed.store(0, Relaxed),
+                Ok(Ok(Err(error))) => self.missed(&error.to_string()),
+                Ok(Err(_)) | Err(_) => self.missed("it did not answer"),
             }
             self.opened.0.close_idle(clock::monotonic());
         }
@@ -135,17 +201,44 @@ fn now_s() -> u64 {
     u64::try_from(clock::now().millis() / 1000).unwrap_or(0)
 }
 
-/// Reads the directory where another process has changed it; the version that was seen. When keys were used is written on the way.
-fn look(control: &Control, tenants: &Tenants, known: Option<i64>) -> Result<i64, ControlError> {
-    let used = tenants.take_used();
-    if !used.is_empty() {
-        control.apply(&ControlChange::Used(&used), clock::now())?;
+/// What tells a file from another in its place; none where there is none.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Reads the directory where another process has changed it. Reading comes first: who may no longer call must not wait for a write.
+fn look(kept: &mut Kept, tenants: &Tenants) -> Result<(), ControlError> {
+    let file = identity(&kept.path);
+    if file.is_none() {
+        return Err(ControlError::NotFound("control file".to_owned()));
     }
-    let version = control.version()?;
-    if known != Some(version) {
-        tenants.replace(control.directory()?);
+    if file != kept.file {
+        // Restored from a backup, say: the handle is on a file that nobody else sees.
+        kept.control = Control::open(&kept.path, &kept.options)?;
+        (kept.file, kept.version) = (file, None);
     }
-    Ok(version)
+    let version = kept.control.version()?;
+    if kept.version != Some(version) {
+        tenants.replace(kept.control.directory()?);
+        kept.version = Some(version);
+    }
+    write_uses(kept, tenants);
+    Ok(())
+}
+
+/// Writes down when keys were used; what cannot be written now is kept for the next time.
+fn write_uses(kept: &mut Kept, tenants: &Tenants) {
+    kept.used.extend(tenants.take_used());
+    if kept.used.is_empty() {
+        return;
+    }
+    match kept.control.apply(&ControlChange::Used(&kept.used), clock::now()) {
+        Ok(()) => kept.used.clear(),
+        Err(error) => tracing::warn!(%error, "when keys were used could not be written down"),
+    }
+    // One entry for each key, however often it was used meanwhile.
+    kept.used.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
+    kept.used.dedup_by(|a, b| a.0 == b.0);
 }
 
 /// The projects that are open.
@@ -210,15 +303,12 @@ impl Parts {
     }
 
     fn store(&self, scope: &Scope) -> store::Result<Project> {
-        let (organization, project) = scope.project().ok_or_else(|| store::Error::Internal("a scope without a project".to_owned()))?;
-        let directory = self.directory.join(organization.to_string());
-        if !directory.is_dir() {
-            std::fs::create_dir_all(&directory).map_err(|error| store::Error::Internal(error.to_string()))?;
-        }
-        let store = Sqlite::open(&directory.join(format!("{project}.db")), scope, &self.options)?;
+        let id = scope.project().ok_or_else(|| store::Error::Internal("a scope without a project".to_owned()))?;
+        private_directory(&self.directory).map_err(|error| store::Error::Internal(error.to_string()))?;
+        let store = Sqlite::open(&self.directory.join(format!("{id}.db")), scope, &self.options)?;
         let store = store.isolated(self.workers.clone(), self.limits);
         let refresh = Arc::new(|| -> crate::gate::BoxFuture<Option<String>> { Box::pin(std::future::ready(None)) });
-        Ok(Project { id: format!("{organization}/{project}").into(), store: Arc::new(store), refresh })
+        Ok(Project { id: id.clone(), store: Arc::new(store), refresh })
     }
 
     /// What `caller` may see of the project that it means.

@@ -19,12 +19,21 @@ pub enum ControlChange<'a> {
         /// Its slug.
         slug: &'a str,
     },
+    /// Whether nobody of an organization is let in from now on.
+    Suspended {
+        /// Its slug.
+        slug: &'a str,
+        /// Whether nobody is.
+        suspended: bool,
+    },
     /// A new project.
     Project {
         /// The slug of its organization.
         organization: &'a str,
         /// Its slug.
         slug: &'a str,
+        /// Its id: random, and the name of its file.
+        id: &'a str,
         /// Whether strangers may read it.
         public: bool,
     },
@@ -82,8 +91,8 @@ pub struct ProjectRow {
     pub organization: String,
     /// Its slug.
     pub slug: String,
-    /// Its number.
-    pub number: i64,
+    /// Its id, which is its file's name.
+    pub id: String,
     /// Whether strangers may read it.
     pub public: bool,
     /// When it was made.
@@ -102,6 +111,8 @@ pub struct OrganizationRow {
     pub keys: i64,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Since when nobody is let in, where that is so.
+    pub suspended_at: Option<Timestamp>,
 }
 
 /// A key, for lists.
@@ -140,7 +151,26 @@ pub enum ControlError {
     /// The key was ended before.
     #[error("key {0} was revoked; create another")]
     Revoked(String),
+    /// The file is damaged or another program's. Making one anew would lose who every project and key is.
+    #[error("the control file is damaged or no control file of runlore; restore it from a backup")]
+    Damaged,
     /// The file could not be read or written.
-    #[error(transparent)]
-    Store(#[from] Error),
+    #[error("{}", store(.0))]
+    Store(Error),
+}
+
+impl From<Error> for ControlError {
+    fn from(error: Error) -> Self {
+        if matches!(error, Error::Damaged) { Self::Damaged } else { Self::Store(error) }
+    }
+}
+
+/// What is said of the project's file elsewhere is not true of this one: it cannot be made anew.
+fn store(error: &Error) -> String {
+    match error {
+        Error::Newer { found, known } => {
+            format!("the control file was written by a newer runlore (schema {found}; this one knows up to {known}); update runlore")
+        }
+        other => other.to_string(),
+    }
 }

@@ -107,6 +107,8 @@ pub struct CallEvent {
     pub duration: Duration,
     /// A key or subject id, `anonymous` or `local`.
     pub principal: String,
+    /// The caller's organization, where it has one. Two organizations may call two callers the same.
+    pub organization: Option<String>,
     /// The caller's address over HTTP, an IPv6 one by its /64. For the analytics event and the audit table only (decision 3).
     pub address: Option<IpAddr>,
 }
@@ -271,6 +273,7 @@ mod tests {
             outcome: Outcome::Ok,
             duration: Duration::ZERO,
             principal: "anonymous".into(),
+            organization: None,
             address: None,
         }
     }

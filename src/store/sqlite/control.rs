@@ -5,8 +5,9 @@
 //! Does not: check slugs or roles (whoever takes them from a person does), or hold any run.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -31,7 +32,7 @@ type Result<T> = std::result::Result<T, ControlError>;
 
 impl From<rusqlite::Error> for ControlError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Store(error.into())
+        Error::from(error).into()
     }
 }
 
@@ -88,13 +89,15 @@ impl Control {
     /// # Errors
     /// As every read.
     pub fn organizations(&self) -> Result<Vec<OrganizationRow>> {
-        let sql = "SELECT o.slug, o.created_at, (SELECT count(*) FROM projects_m p WHERE p.organization_no = o.organization_no),
+        let sql =
+            "SELECT o.slug, o.created_at, o.suspended_at, (SELECT count(*) FROM projects_m p WHERE p.organization_no = o.organization_no),
             (SELECT count(*) FROM keys_m k WHERE k.organization_no = o.organization_no AND k.revoked_at IS NULL)
             FROM organizations_m o ORDER BY o.slug";
         let connection = self.lock();
         let mut statement = connection.prepare(sql)?;
         let rows = statement.query_map([], |row| {
-            Ok(OrganizationRow { slug: row.get(0)?, created_at: at(row.get(1)?), projects: row.get(2)?, keys: row.get(3)? })
+            let suspended_at = row.get::<_, Option<i64>>(2)?.map(at);
+            Ok(OrganizationRow { slug: row.get(0)?, created_at: at(row.get(1)?), suspended_at, projects: row.get(3)?, keys: row.get(4)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -106,12 +109,12 @@ impl Control {
     pub fn projects(&self, organization: Option<&str>) -> Result<Vec<ProjectRow>> {
         let connection = self.lock();
         organization.map(|slug| number_of(&connection, slug)).transpose()?;
-        let sql = "SELECT o.slug, p.slug, p.project_no, p.public, p.created_at FROM projects_m p
+        let sql = "SELECT o.slug, p.slug, p.id, p.public, p.created_at FROM projects_m p
             JOIN organizations_m o ON o.organization_no = p.organization_no WHERE ?1 IS NULL OR o.slug = ?1 ORDER BY o.slug, p.slug";
         let mut statement = connection.prepare(sql)?;
         let rows = statement.query_map([organization], |row| {
             let (organization, slug) = (row.get(0)?, row.get(1)?);
-            Ok(ProjectRow { organization, slug, number: row.get(2)?, public: row.get(3)?, created_at: at(row.get(4)?) })
+            Ok(ProjectRow { organization, slug, id: row.get(2)?, public: row.get(3)?, created_at: at(row.get(4)?) })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -153,22 +156,21 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn organizations(state: &Connection) -> Result<Vec<Organization>> {
-    let sql = "SELECT o.organization_no, o.slug, p.project_no, p.slug, p.public FROM organizations_m o
+    let sql = "SELECT o.organization_no, o.slug, o.suspended_at IS NOT NULL, p.id, p.slug, p.public FROM organizations_m o
         LEFT JOIN projects_m p ON p.organization_no = o.organization_no ORDER BY o.organization_no";
     let mut statement = state.prepare(sql)?;
     let mut rows = statement.query([])?;
-    let mut out = Vec::<Organization>::new();
+    let mut out = BTreeMap::<i64, Organization>::new();
     while let Some(row) = rows.next()? {
-        let number: i64 = row.get(0)?;
-        if out.last().is_none_or(|last| last.number != number) {
-            out.push(Organization { slug: row.get::<_, String>(1)?.into(), number, projects: std::collections::BTreeMap::new() });
-        }
-        if let (Some(organization), Some(number)) = (out.last_mut(), row.get::<_, Option<i64>>(2)?) {
-            let slug: std::sync::Arc<str> = row.get::<_, String>(3)?.into();
-            organization.projects.insert(slug.clone(), Project { slug, number, public: row.get(4)? });
+        let (slug, suspended): (String, bool) = (row.get(1)?, row.get(2)?);
+        let new = || Organization { slug: slug.into(), suspended, projects: BTreeMap::new() };
+        let organization = out.entry(row.get(0)?).or_insert_with(new);
+        if let Some(id) = row.get::<_, Option<String>>(3)? {
+            let slug: Arc<str> = row.get::<_, String>(4)?.into();
+            organization.projects.insert(slug.clone(), Project { slug, id: id.into(), public: row.get(5)? });
         }
     }
-    Ok(out)
+    Ok(out.into_values().collect())
 }
 
 fn keys(state: &Connection) -> Result<Vec<(Digest, Key)>> {
@@ -205,10 +207,16 @@ fn change_in(transaction: &Transaction<'_>, change: &ControlChange<'_>, now: Tim
             let made = transaction.execute(sql, params![slug, now.millis()])?;
             if made == 0 { Err(ControlError::Exists(format!("an organization {slug}"))) } else { Ok(()) }
         }
-        ControlChange::Project { organization, slug, public } => {
+        ControlChange::Suspended { slug, suspended } => {
+            let number = number_of(transaction, slug)?;
+            let since = suspended.then_some(now.millis());
+            transaction.execute("UPDATE organizations_m SET suspended_at = ?2 WHERE organization_no = ?1", params![number, since])?;
+            Ok(())
+        }
+        ControlChange::Project { organization, slug, id, public } => {
             let number = number_of(transaction, organization)?;
-            let sql = "INSERT OR IGNORE INTO projects_m (organization_no, slug, public, created_at) VALUES (?1, ?2, ?3, ?4)";
-            let made = transaction.execute(sql, params![number, slug, public, now.millis()])?;
+            let sql = "INSERT OR IGNORE INTO projects_m (organization_no, slug, id, public, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let made = transaction.execute(sql, params![number, slug, id, public, now.millis()])?;
             if made == 0 { Err(ControlError::Exists(format!("a project {organization}/{slug}"))) } else { Ok(()) }
         }
         ControlChange::Visibility { organization, project, public } => {
@@ -288,7 +296,7 @@ mod tests {
     fn names_are_taken_once_and_what_is_not_there_is_said() {
         let (_dir, control) = opened();
         let organization = ControlChange::Organization { slug: "acme" };
-        let project = |organization, slug| ControlChange::Project { organization, slug, public: false };
+        let project = |organization, slug| ControlChange::Project { organization, slug, id: slug, public: false };
         assert_eq!(done(&control, &organization), Ok(()));
         assert_eq!(done(&control, &organization), Err("there is an organization acme already".to_owned()));
         assert_eq!(done(&control, &project("acme", "main")), Ok(()));
@@ -302,7 +310,10 @@ mod tests {
         let rows = control.projects(None).unwrap();
         assert_eq!((rows.len(), rows[0].public, rows[0].created_at), (1, true, at(7)));
         assert!(matches!(control.projects(Some("zeta")), Err(ControlError::NotFound(_))));
-        assert_eq!(control.organizations().unwrap()[0], OrganizationRow { slug: "acme".into(), projects: 1, keys: 0, created_at: at(7) });
+        assert_eq!(
+            control.organizations().unwrap()[0],
+            OrganizationRow { slug: "acme".into(), projects: 1, keys: 0, created_at: at(7), suspended_at: None }
+        );
     }
 
     #[test]
@@ -320,6 +331,11 @@ mod tests {
         done(&control, &ControlChange::Used(&[("k1".into(), 3)])).unwrap();
         let rows = control.keys(Some("acme")).unwrap();
         assert_eq!((rows[0].used_at, &rows[0].scopes[..], rows[0].revoked_at), (Some(at(5000)), &scopes[..], None));
+        let suspended = |suspended| done(&control, &ControlChange::Suspended { slug: "acme", suspended });
+        suspended(true).unwrap();
+        assert!(!known(&second) && control.organizations().unwrap()[0].suspended_at == Some(at(7)));
+        suspended(false).unwrap();
+        assert!(known(&second));
         done(&control, &ControlChange::Revoke { id: "k1" }).unwrap();
         assert!(!known(&second));
         let again = ControlChange::Revoke { id: "k1" };
@@ -345,6 +361,6 @@ mod tests {
         assert!(matches!(connect::open(&path, &Options::default()), Err(Error::Damaged)), "it is no project's store");
         let store = dir.path().join("history.db");
         connect::open(&store, &Options::default()).unwrap();
-        assert!(matches!(Control::open(&store, &Options::default()), Err(ControlError::Store(Error::Damaged))));
+        assert!(matches!(Control::open(&store, &Options::default()), Err(ControlError::Damaged)));
     }
 }

@@ -17,6 +17,7 @@ fn event(tool: &'static str, outcome: Outcome) -> CallEvent {
         outcome,
         duration: Duration::from_millis(3),
         principal: "anonymous".into(),
+        organization: None,
         address: None,
     }
 }

@@ -39,12 +39,13 @@ fn each_sees_its_own_and_names_it_by_path_or_argument() {
     );
     assert_eq!(runs(&zeta, "/api/mcp", json!({"project": "zeta/main"})), Ok(there));
     assert_eq!(runs(&acme, "/mcp", json!({})), Err("argument project: say which project; there are main, side".to_owned()));
-    let twice = runs(&acme, "/mcp/acme/main", json!({"project": "main"})).unwrap_err();
-    assert!(twice.contains("project"), "the path has named it: {twice}");
+    assert_eq!(runs(&acme, "/mcp/acme/main", json!({"project": "main"})), Ok(here), "the path has named it, and this says the same");
+    let other = runs(&acme, "/mcp/acme/main", json!({"project": "side"})).unwrap_err();
+    assert_eq!(other, "argument project: there is no project \"side\"");
     let schema = |path: &str| {
         let listed = town.service.ask(&Request::legacy(town.service.port, "tools/list", &json!({})).bearer(&acme).to(path)).json();
         let tools = listed["result"]["tools"].as_array().unwrap().clone();
-        let takes = |tool: &&Value| tool["inputSchema"]["properties"]["project"].is_object();
+        let takes = |tool: &&Value| ["project", "project_reference"].iter().any(|name| tool["inputSchema"]["properties"][name].is_object());
         (tools.iter().filter(takes).count(), tools.len())
     };
     let ((named, all), (placed, same)) = (schema("/mcp"), schema("/mcp/acme/main"));
@@ -151,6 +152,93 @@ fn nothing_of_one_is_seen_by_the_other_while_both_are_busy() {
     for word in ["acme", "zeta", CANARY] {
         assert!(!labels.iter().any(|label| label.contains(word)), "{word} is a label");
     }
+}
+
+#[test]
+fn what_was_answered_to_one_who_may_read_texts_is_not_anothers_answer() {
+    let town = Town::issuing();
+    let token = |scopes: &[&str]| {
+        let words: Vec<&str> = scopes.iter().flat_map(|scope| ["--scope", scope]).collect();
+        town.minted(&[&["--organization", "zeta", "--subject", "one"][..], &words].concat())
+    };
+    let (whole, less) = (token(&["eval:read", "traces:read"]), token(&["eval:read"]));
+    let sql = json!({"sql": "SELECT reason FROM checks WHERE reason IS NOT NULL LIMIT 1"});
+    let ask = |token: &str| town.ask(token, "/mcp/zeta/main", "query", &sql).json()["result"].clone();
+    let before = town.service.metric("runlore_cache_hits_total", &[]);
+    let (first, again) = (ask(&whole), ask(&whole));
+    assert_eq!((first["structuredContent"]["rows"].as_array().unwrap().len(), &first), (1, &again), "{first}");
+    assert!(town.service.metric("runlore_cache_hits_total", &[]) > before, "the second was kept");
+    let less = ask(&less);
+    assert_ne!(less, first, "the same caller, after a scope was taken away: {less}");
+    assert_eq!(less["structuredContent"]["rows"].as_array().map_or(0, Vec::len), 0);
+}
+
+#[test]
+fn a_suspended_organization_is_let_in_again_with_all_that_it_had() {
+    let town = Town::issuing();
+    let (key, token) = (town.key("acme", "viewer", &["eval:read"]), town.minted(&["--organization", "acme"]));
+    assert_eq!((town.whoami(&key).status, town.whoami(&token).status), (200, 200));
+    town.said(&["org", "suspend", "acme"]);
+    wait_for("both to be refused", || (town.whoami(&key).status == 401 && town.whoami(&token).status == 401).then_some(()));
+    town.said(&["org", "resume", "acme"]);
+    wait_for("the key to be let in", || (town.whoami(&key).status == 200).then_some(()));
+}
+
+#[test]
+fn a_revoked_key_is_refused_while_another_process_writes_and_after_the_file_was_restored() {
+    let town = Town::start("");
+    let (first, second) = (town.key("acme", "viewer", &["eval:read"]), town.key("acme", "viewer", &["runs:read"]));
+    let keys: Value = serde_json::from_str(&town.said(&["key", "list", "--json"])).unwrap();
+    let id = |place: usize| keys[place]["id"].as_str().unwrap().to_owned();
+    town.said(&["key", "revoke", &id(0)]);
+    let writer = rusqlite::Connection::open(town.control()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Uses that cannot be written must not hold the reading up.
+    wait_for("it to be refused", || (town.whoami(&second).status == 200 && town.whoami(&first).status == 401).then_some(()));
+    writer.execute_batch("COMMIT").unwrap();
+    drop(writer);
+    // Another file in its place, in which the second is revoked.
+    town.said(&["key", "list"]);
+    let copy = town.control().with_extension("copy");
+    rusqlite::Connection::open(town.control()).unwrap().execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+    let other = rusqlite::Connection::open(&copy).unwrap();
+    other.execute("UPDATE keys_m SET revoked_at = 1 WHERE id = ?1", [id(1)]).unwrap();
+    drop(other);
+    for rest in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{rest}", town.control().display()));
+    }
+    std::fs::rename(&copy, town.control()).unwrap();
+    wait_for("the other file to be read", || (town.whoami(&second).status == 401).then_some(()));
+}
+
+#[test]
+fn a_control_file_that_is_gone_or_damaged_is_said_and_never_made_anew_by_a_verb() {
+    let town = Town::start("");
+    let ready = || town.service.admin("/readyz").status;
+    assert_eq!(ready(), 200);
+    std::fs::remove_file(town.control()).unwrap();
+    wait_for("the server to be not ready", || (ready() == 503).then_some(()));
+    let words = ["key", "list", "--data-dir", town.control().parent().unwrap().to_str().unwrap()].map(str::to_owned);
+    let ran = crate::harness::ran(crate::harness::command().args(words).output().unwrap());
+    assert!(ran.code == 1 && ran.err.contains("there are no organizations here") && !town.control().exists(), "{}", ran.err);
+}
+
+#[test]
+fn one_organization_with_many_callers_does_not_keep_the_others_from_heavy_tools() {
+    let town = Town::issuing();
+    let zeta = town.key("zeta", "viewer", &["eval:read"]);
+    // Each another question: the same one is computed once.
+    let endless = |number: usize| json!({"sql": format!("WITH RECURSIVE n(i) AS (SELECT {number} UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")});
+    let tokens: Vec<String> = (0..6).map(|number| town.minted(&["--organization", "acme", "--subject", &format!("s{number}")])).collect();
+    let mut busy: Vec<_> = tokens.iter().map(|token| (town.service.connect(), token)).collect();
+    for (number, (connection, token)) in busy.iter_mut().enumerate() {
+        connection.send(Request::call(town.service.port, "query", &endless(number)).bearer(token).to("/mcp/acme/main").bytes());
+    }
+    wait_for("their places to be taken", || (town.service.metric("runlore_slots_in_use", &[]) >= 2.0).then_some(()));
+    let began = Instant::now();
+    let answer = town.ask(&zeta, "/mcp/zeta/main", "query", &json!({"sql": "SELECT 77 AS n"}));
+    assert_eq!(answer.json()["result"]["structuredContent"]["rows"], json!([[77]]), "{answer:?}");
+    assert!(began.elapsed().as_secs() < 5, "it does not wait for theirs");
 }
 
 #[test]

@@ -85,9 +85,14 @@ impl Town {
                 town(&["project", "create", &format!("{organization}/{project}")]);
             }
         }
-        // Numbers are given in order: acme is 1 with 1 and 2, zeta is 2 with 3 and 4.
-        filled(&data.join("projects/1/1.db"), &Project::demo());
-        filled(&data.join("projects/2/3.db"), &canaries());
+        let listed: Value = serde_json::from_str(&town(&["project", "list", "--json"])).unwrap();
+        let file = |organization: &str| {
+            let is = |row: &&Value| row["organization"] == organization && row["slug"] == "main";
+            let id = listed.as_array().unwrap().iter().find(is).unwrap()["id"].as_str().unwrap().to_owned();
+            data.join("projects").join(format!("{id}.db"))
+        };
+        filled(&file("acme"), &Project::demo());
+        filled(&file("zeta"), &canaries());
         let shown = data.to_str().unwrap().to_owned();
         let key = home.path().join("key.pem");
         said(&["token", "keygen", "--out", key.to_str().unwrap()]);
@@ -95,7 +100,7 @@ impl Town {
         let service = Service::spawned(home, |command, port, admin| {
             let file = PathBuf::from(format!("{shown}.toml"));
             let config = format!(
-                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n{auth}\n"
+                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\nrate_per_min = 0\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n{auth}\n"
             );
             std::fs::write(&file, config).unwrap();
             command.args(["serve", "--config"]).arg(&file);
@@ -114,6 +119,11 @@ impl Town {
         let key = self.said(&[&["key", "create", organization, "--name", "test", "--role", role][..], &scopes].concat());
         super::service::wait_for("the key to be known", || (self.whoami(&key).status == 200).then_some(()));
         key
+    }
+
+    /// The control file.
+    pub fn control(&self) -> PathBuf {
+        self.data.join("control.db")
     }
 
     fn key_file(&self) -> String {
