@@ -11,6 +11,7 @@ mod connect;
 mod count;
 mod extras;
 mod fault;
+mod intake;
 mod named;
 mod names;
 pub mod open;

@@ -20,8 +20,13 @@ use crate::{
 };
 
 /// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
-const MIGRATIONS: [&str; 4] =
-    [include_str!("0001_base.sql"), include_str!("0002_open.sql"), include_str!("0003_extras.sql"), include_str!("0004_views.sql")];
+const MIGRATIONS: [&str; 5] = [
+    include_str!("0001_base.sql"),
+    include_str!("0002_open.sql"),
+    include_str!("0003_extras.sql"),
+    include_str!("0004_views.sql"),
+    include_str!("0005_shared.sql"),
+];
 /// Written into the file's header ("rlor"), so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x726c_6f72;
 /// Prepared statements that a connection keeps: more than there are texts in this adapter.
