@@ -3,7 +3,7 @@
 //! Promises: a line never contains a line break; lines are redacted before they are packed; memory is bounded by one chunk.
 //! Does not: know what a line says, or where chunks are kept.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, fmt::Write as _};
 
 use crate::telemetry::redaction::Redactor;
 
@@ -13,6 +13,10 @@ const CHUNK_BYTES: usize = 128 * 1024;
 const CHUNK_LINES: u32 = 512;
 /// Fast beats small here: the level costs CPU on every import, the ratio on repetitive JSON is good at any.
 const LEVEL: i32 = 1;
+/// Lines after the last full chunk that take less stay as they are: many attempts have few, and these are compressed together.
+const TAIL_BYTES: usize = 32 * 1024;
+/// A chunk of several tails is closed once it takes this much: reading one of them inflates the others too.
+const SHARED_BYTES: usize = 32 * 1024;
 /// What one chunk may inflate to: a single line can be as long as the importer's cap on an entry.
 const INFLATED_MAX: usize = 256 * 1024 * 1024;
 
@@ -32,6 +36,8 @@ pub struct Chunk {
 pub struct Packed {
     /// The chunks, in order, without gaps.
     pub chunks: Vec<Chunk>,
+    /// The lines after the last chunk, each ended by a line feed.
+    pub tail: String,
     /// How many lines there are.
     pub lines: u64,
     /// How many of them, from the first, are the conversation's messages.
@@ -86,7 +92,14 @@ impl<'a> Packer<'a> {
     /// The packed transcript.
     #[must_use]
     pub fn finish(mut self) -> Packed {
-        self.close();
+        if self.open.len() >= TAIL_BYTES {
+            self.close();
+        } else {
+            let tail = self.redactor.redact_json(&self.open).into_owned();
+            self.packed.bytes += tail.len() as u64;
+            self.packed.lines += u64::from(self.open_lines);
+            self.packed.tail = tail;
+        }
         self.packed
     }
 
@@ -129,10 +142,99 @@ impl Chunk {
     /// # Errors
     /// [`Damaged`] when the frame does not inflate, inflates past the cap, or is not UTF-8.
     pub fn unpack(&self) -> Result<Vec<String>, Damaged> {
-        let bytes = zstd::bulk::decompress(&self.data, INFLATED_MAX).map_err(|error| Damaged(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|error| Damaged(error.to_string()))?;
-        Ok(text.lines().map(str::to_owned).collect())
+        Ok(inflate(&self.data)?.lines().map(str::to_owned).collect())
     }
+}
+
+impl Packed {
+    /// The lines from `offset`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Damaged`] as [`Chunk::unpack`].
+    pub fn page(&self, offset: u64, limit: u64) -> Result<Vec<String>, Damaged> {
+        let mut out = page(&self.chunks, offset, limit)?;
+        let packed = self.chunks.last().map_or(0, |chunk| chunk.first_line + u64::from(chunk.lines));
+        out.extend(lines(&self.tail, packed, offset, limit).map(str::to_owned));
+        Ok(out)
+    }
+}
+
+/// Of the lines in `text`, the first of which is line `first`, those from `offset`, at most `limit`.
+pub fn lines(text: &str, first: u64, offset: u64, limit: u64) -> impl Iterator<Item = &str> {
+    let end = offset.saturating_add(limit);
+    (first..end).zip(text.lines()).filter(move |(number, _)| *number >= offset).map(|(_, line)| line)
+}
+
+/// Tails of several transcripts, compressed together: a frame for each would cost more than its lines. Before each stand its number, counted
+/// from the first one's, and its bytes.
+#[derive(Debug, Default)]
+pub struct Shared {
+    open: String,
+    first: i64,
+    last: i64,
+}
+
+/// A closed chunk of tails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tails {
+    /// The number of the first.
+    pub first: i64,
+    /// That of the last.
+    pub last: i64,
+    /// All of them, as one zstd frame.
+    pub data: Vec<u8>,
+}
+
+impl Shared {
+    /// Adds the tail of the transcript with a number, which is greater than those before.
+    pub fn add(&mut self, number: i64, tail: &str) {
+        if self.open.is_empty() {
+            self.first = number;
+        }
+        self.last = number;
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.open, "{} {}", number.saturating_sub(self.first), tail.len());
+        self.open.push_str(tail);
+    }
+
+    /// Whether it is long enough to be closed.
+    #[must_use]
+    pub fn full(&self) -> bool {
+        self.open.len() >= SHARED_BYTES
+    }
+
+    /// The tails so far; none where nothing was added. What is added next begins another chunk.
+    pub fn close(&mut self) -> Option<Tails> {
+        let tails = (!self.open.is_empty()).then(|| Tails { first: self.first, last: self.last, data: compress(self.open.as_bytes()) });
+        self.open.clear();
+        tails
+    }
+}
+
+impl Tails {
+    /// The tail of the transcript with a number; empty where it has none here.
+    ///
+    /// # Errors
+    /// [`Damaged`] when the frame does not inflate, inflates past the cap, is not UTF-8, or is no chunk of tails.
+    pub fn tail(&self, number: i64) -> Result<String, Damaged> {
+        let text = inflate(&self.data)?;
+        let mut rest = text.as_str();
+        while let Some((head, after)) = rest.split_once('\n') {
+            let read = head.split_once(' ').and_then(|(number, bytes)| Some((number.parse::<i64>().ok()?, bytes.parse::<usize>().ok()?)));
+            let split = read.and_then(|(number, bytes)| Some((number, after.split_at_checked(bytes)?)));
+            let Some((ahead, (tail, others))) = split else { return Err(Damaged("it is no chunk of tails".to_owned())) };
+            if self.first.saturating_add(ahead) == number {
+                return Ok(tail.to_owned());
+            }
+            rest = others;
+        }
+        Ok(String::new())
+    }
+}
+
+fn inflate(data: &[u8]) -> Result<String, Damaged> {
+    let bytes = zstd::bulk::decompress(data, INFLATED_MAX).map_err(|error| Damaged(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| Damaged(error.to_string()))
 }
 
 /// The lines from `offset`, at most `limit`, out of `chunks` that together cover them.
@@ -168,8 +270,30 @@ mod tests {
         assert_eq!(packed.lines, 3000);
         for (offset, limit) in [(0, 200), (511, 3), (2990, 200), (3000, 10), (0, 3000)] {
             let expected: Vec<String> = lines.iter().skip(offset).take(limit).cloned().collect();
-            assert_eq!(page(&packed.chunks, offset as u64, limit as u64).unwrap(), expected);
+            assert_eq!(packed.page(offset as u64, limit as u64).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn tails_share_a_chunk() {
+        let tails = [(7, "one\n".to_owned()), (8, "zwei ü\ndrei\n".to_owned()), (12, "x".repeat(SHARED_BYTES))];
+        let mut shared = Shared::default();
+        assert_eq!(shared.close(), None);
+        tails.iter().for_each(|(number, tail)| shared.add(*number, tail));
+        assert!(shared.full());
+        let mut chunk = shared.close().unwrap();
+        assert_eq!((shared.close(), shared.full(), chunk.first, chunk.last), (None, false, 7, 12));
+        for (number, tail) in &tails {
+            assert_eq!(&chunk.tail(*number).unwrap(), tail);
+        }
+        assert_eq!((chunk.tail(9).unwrap(), chunk.tail(6).unwrap()), (String::new(), String::new()));
+        assert_eq!(lines(&tails[1].1, 7, 8, 1).collect::<Vec<_>>(), ["drei"]);
+        for text in ["0 5\none\n", "0\none\n", "x 4\none\n", "0 9\nzwei ü\n"] {
+            chunk.data = compress(text.as_bytes());
+            assert!(chunk.tail(7).is_err(), "{text}");
+        }
+        chunk.data.truncate(3);
+        assert!(chunk.tail(7).is_err());
     }
 
     /// The right values are what each line means with its secret left out.
@@ -182,7 +306,7 @@ mod tests {
             format!(r#"{{"k":"\u0073k-ant-api03-{key}"}}"#),
             r#"{"path":"C:\\u0041","quote":"\u0022"}"#.to_owned(),
         ];
-        let shown = page(&pack(lines).chunks, 0, 9).unwrap();
+        let shown = pack(lines).page(0, 9).unwrap();
         let all = [
             r#"{"k":"postgres://bob:[REDACTED]@db/x"}"#,
             r#"{"k":"password=[REDACTED]"}"#,
@@ -195,13 +319,13 @@ mod tests {
     #[test]
     fn a_line_stays_one_line() {
         let packed = pack(["a\nb\r\nc".to_owned(), String::new()]);
-        assert_eq!(page(&packed.chunks, 0, 9).unwrap(), ["a b  c", ""]);
+        assert_eq!(packed.page(0, 9).unwrap(), ["a b  c", ""]);
         assert_eq!(packed.lines, 2);
     }
 
     #[test]
     fn a_damaged_chunk_is_an_error() {
-        let mut packed = pack(["hello".to_owned()]);
+        let mut packed = pack(["hello".repeat(TAIL_BYTES)]);
         packed.chunks[0].data.truncate(5);
         assert!(packed.chunks[0].unpack().is_err());
     }

@@ -4,7 +4,7 @@
 //! failure are never one cause; the hash is the same on every machine.
 //! Does not: judge whether the reason is true.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use sha2::{Digest as _, Sha256};
@@ -78,12 +78,14 @@ static NUMBERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[must_use]
 pub fn normalise(reason: &str) -> String {
     let end = reason.floor_char_boundary(LOOKED_AT_BYTES.min(reason.len()));
-    let text = reason.get(..end).unwrap_or(reason).to_lowercase();
-    let text = QUOTED.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, "\"*\"").into_owned());
-    let text = PATHS.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, last).into_owned());
-    let text = IDS.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, id).into_owned());
-    let text = NUMBERS.as_ref().map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, "#").into_owned());
-    let mut out = String::new();
+    let mut text = reason.get(..end).unwrap_or(reason).to_lowercase();
+    // A pattern is tried where a byte that it needs is there: a search costs more than many a reason has bytes.
+    replace(&QUOTED, &mut text, |byte| matches!(byte, b'"' | b'`' | b'\''), "\"*\"");
+    replace(&PATHS, &mut text, |byte| matches!(byte, b'/' | b'\\'), last);
+    // An id without a digit stays as it is.
+    replace(&IDS, &mut text, |byte| byte.is_ascii_digit(), id);
+    replace(&NUMBERS, &mut text, |byte| byte.is_ascii_digit(), "#");
+    let mut out = String::with_capacity(text.len());
     for mapped in text.chars() {
         let mapped = if mapped.is_whitespace() || mapped.is_control() { ' ' } else { mapped };
         if !(matches!(mapped, '#' | ' ') && out.ends_with(mapped)) {
@@ -91,6 +93,17 @@ pub fn normalise(reason: &str) -> String {
         }
     }
     out.trim().chars().take(REASON_CHARS).collect::<String>().trim_end().to_owned()
+}
+
+/// Replaces what the pattern finds, where one of its bytes is there.
+fn replace(pattern: &LazyLock<Option<Regex>>, text: &mut String, needs: impl Fn(u8) -> bool, with: impl regex::Replacer) {
+    if !text.bytes().any(needs) {
+        return;
+    }
+    let Some(pattern) = pattern.as_ref() else { return };
+    if let Cow::Owned(replaced) = pattern.replace_all(text, with) {
+        *text = replaced;
+    }
 }
 
 /// The last component of a path: a machine's directories say nothing of the failure.

@@ -6,10 +6,7 @@
 use std::io;
 
 use super::{Input, Item, Opened, beside::Beside};
-use crate::{
-    domain::{attempt::Attempt, log::LogHeader, outcome::Counts, time::Timestamp},
-    transcript::page,
-};
+use crate::domain::{attempt::Attempt, log::LogHeader, outcome::Counts, time::Timestamp};
 
 /// A whole file.
 #[derive(Debug)]
@@ -34,7 +31,7 @@ impl Whole {
     }
 
     pub(super) fn lines(&self, attempt: usize) -> Vec<String> {
-        page(&self.attempts[attempt].transcript.chunks, 0, u64::MAX).unwrap()
+        self.attempts[attempt].transcript.page(0, u64::MAX).unwrap()
     }
 
     pub(super) fn of(&self, case: &str) -> &Attempt {

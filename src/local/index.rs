@@ -6,6 +6,7 @@
 
 mod file;
 mod group;
+mod pipe;
 #[cfg(test)]
 mod tests;
 

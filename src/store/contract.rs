@@ -20,7 +20,7 @@ use crate::{
 };
 pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
-pub(crate) use named::{names_are_looked_up, transcripts_are_read_whole};
+pub(crate) use named::{names_are_looked_up, short_transcripts_stand_together, transcripts_are_read_whole};
 pub(crate) use projections::*;
 
 /// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
@@ -39,7 +39,7 @@ macro_rules! contract {
             a_pinned_log_does_not_move an_error_in_the_middle_keeps_nothing vanished_files_leave skipped_files_are_remembered
             planned_attempts_without_a_record_are_missing declared_thresholds_judge_anew declared_arms_rename_and_merge
             runs_are_filtered_and_paged references_select_runs cells_are_read_in_order keys_are_those_of_the_cells points_pick_the_right_cell streaks_tell_the_story
-            attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged
+            attempts_are_filtered attempts_are_found_by_name strange_ids_round_trip causes_are_grouped transcripts_are_paged short_transcripts_stand_together
             names_are_looked_up transcripts_are_read_whole
             a_retry_replaces_whatever_its_arm_is_called
             cases_are_judged_by_their_attempts_alone logs_add_up_in_any_order bases_hold_what_the_head_holds several_arms_enter_the_key run_numbers_are_never_reused a_run_says_what_its_logs_say

@@ -16,11 +16,7 @@ use std::{
 };
 
 use super::*;
-use crate::domain::{attempt::Attempt, extras::Extras, log::LogHeader};
-use crate::{
-    domain::{compare, grouping, key},
-    transcript,
-};
+use crate::domain::{attempt::Attempt, compare, extras::Extras, grouping, key, log::LogHeader};
 use world::{KeptAttempt, World};
 
 /// A store in memory.
@@ -594,7 +590,7 @@ impl Store for Model {
     fn transcript(&self, run: &str, key: &str, offset: u64, limit: u64) -> Result<Option<Lines>> {
         let world = self.world();
         let Some(kept) = world.runs.get(run).and_then(|run| run.attempts.iter().find(|kept| kept.row.key == key)) else { return Ok(None) };
-        let lines = transcript::page(&kept.transcript.chunks, offset, limit).map_err(|_| Error::Damaged)?;
+        let lines = kept.transcript.page(offset, limit).map_err(|_| Error::Damaged)?;
         Ok(Some(Lines { total: kept.transcript.lines, lines }))
     }
 }

@@ -13,6 +13,7 @@ mod count;
 mod extras;
 mod fault;
 mod groups;
+mod intake;
 mod named;
 mod names;
 pub mod open;

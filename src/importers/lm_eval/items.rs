@@ -41,7 +41,12 @@ struct Samples<'a> {
 impl<'a> Items<'a> {
     pub(super) fn new(beside: &'a dyn Beside, context: Context<'a>, tasks: Vec<Task>, complaints: Vec<String>) -> Self {
         let ready = complaints.into_iter().map(Item::Complaint).collect();
-        Self { beside, context, tasks: tasks.into_iter(), open: None, ready }
+        let mut items = Self { beside, context, tasks: tasks.into_iter(), open: None, ready };
+        // At once, so that whoever opens a file can do something else meanwhile: it is the first pass over most of the bytes.
+        if let Some(task) = items.tasks.next() {
+            items.begin(task);
+        }
+        items
     }
 
     fn begin(&mut self, task: Task) {

@@ -108,12 +108,11 @@ fn object<'m>(members: impl Iterator<Item = &'m (Cow<'m, str>, &'m RawValue)>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::page;
 
     fn lines(row: &str) -> (Vec<String>, u64) {
         let redactor = Redactor::patterns_only();
         let (packed, _) = transcript(&serde_json::from_str(row).unwrap(), &redactor);
-        (page(&packed.chunks, 0, 100).unwrap(), packed.messages)
+        (packed.page(0, 100).unwrap(), packed.messages)
     }
 
     #[test]

@@ -60,17 +60,18 @@ impl Test {
         if let Some(Value::Object(metadata)) = case.get_mut("metadata") {
             metadata.retain(|key, _| !key.starts_with('_'));
         }
-        let spelled = variables(case.remove("vars"), value(vars, redactor));
+        let spelled = variables(case.remove("vars"), || value(vars, redactor));
         let description = match case.get("description") {
             Some(Value::String(text)) => short(&one_line(text)),
             _ => String::new(),
         };
         let scored: Vec<String> = ["assert", "threshold"].iter().filter_map(|key| case.get(*key)).map(Value::to_string).collect();
-        let all = Value::Object(spelled.clone()).to_string();
+        let shown = short(&one_line(&bare(&spell(&spelled))));
+        let all = Value::Object(spelled).to_string();
         Self {
             identity: digest([Value::Object(case).to_string().as_str(), all.as_str()].into_iter()),
             description,
-            vars: short(&one_line(&bare(&spell(&spelled)))),
+            vars: shown,
             dataset: digest(std::iter::once(all.as_str())),
             scorer: known.then(|| digest(scored.iter().map(String::as_str))),
             cells: (!known).then(|| cells_of(vars)),
@@ -91,15 +92,18 @@ fn value(bytes: &[u8], redactor: &Redactor) -> Value {
     short.then(read).flatten().unwrap_or_else(|| Value::String(mark([bytes]).iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// The variables of a test: those of its case, with the value of the row where the case has a list of values to go through.
-fn variables(of_case: Option<Value>, of_row: Value) -> Map<String, Value> {
-    let mut row = match of_row {
+/// The variables of a test: those of its case, with the value of the row where the case has a list of values to go through. The row's own
+/// are read only where they are needed: as a rule they repeat the case's.
+fn variables(of_case: Option<Value>, of_row: impl FnOnce() -> Value) -> Map<String, Value> {
+    let row = || match of_row() {
         Value::Object(row) => row,
         Value::Null => Map::new(),
         other => Map::from_iter([("vars".to_owned(), other)]),
     };
     match of_case {
+        Some(Value::Object(case)) if !case.is_empty() && !case.values().any(Value::is_array) => case,
         Some(Value::Object(mut case)) if !case.is_empty() => {
+            let mut row = row();
             for (name, value) in case.iter_mut().filter(|(_, value)| value.is_array()) {
                 if let Some(one) = row.remove(name) {
                     *value = one;
@@ -108,6 +112,7 @@ fn variables(of_case: Option<Value>, of_row: Value) -> Map<String, Value> {
             case
         }
         _ => {
+            let mut row = row();
             row.retain(|name, _| !is_runtime(name));
             row
         }

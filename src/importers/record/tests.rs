@@ -15,7 +15,6 @@ use crate::{
     },
     importers::{Input, Item, Limits, Refused, beside::Beside, open},
     telemetry::redaction::Redactor,
-    transcript::page,
 };
 
 /// Files beside a record, in memory.
@@ -134,7 +133,7 @@ fn everything_that_a_record_holds_is_read() {
     assert_eq!(read.complaints.len(), 1, "{:?}", read.complaints);
     let attempt = &read.attempts[0];
     assert_eq!((attempt.epoch, attempt.label.as_deref(), attempt.transcript.lines, attempt.transcript.messages), (3, Some("one"), 2, 1));
-    assert_eq!(page(&attempt.transcript.chunks, 0, 9).unwrap(), ["{\"role\":\"user\"}", "\"plain\""]);
+    assert_eq!(attempt.transcript.page(0, 9).unwrap(), ["{\"role\":\"user\"}", "\"plain\""]);
     assert_eq!(attempt.context, Some(ContextUse { tokens_peak: 900, window_tokens: Some(1000) }));
     assert_eq!(
         attempt.answers,
@@ -239,7 +238,7 @@ fn secrets_in_escapes_are_taken_out_too() {
     assert!(texts.iter().all(|text| text.as_deref() == Some(safe)), "{texts:?}");
     assert_eq!(read.header.metadata["url"], safe);
     let line = format!("{{\"k\":\"{safe}\"}}");
-    assert_eq!(page(&attempt.transcript.chunks, 0, 9).unwrap(), [line.as_str()]);
+    assert_eq!(attempt.transcript.page(0, 9).unwrap(), [line.as_str()]);
     assert_eq!(read.extras.analyses[0].doc.get(), line);
 }
 

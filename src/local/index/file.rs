@@ -7,13 +7,13 @@
 use std::{
     fmt::Write as _,
     fs::{File, Metadata, OpenOptions},
-    io::{self, BufReader, Read, Seek},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    io::{self, BufReader, Read},
+    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
 };
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, HISTORY, Pass, Remark, SCRATCH, group::Directory, run_id_fault};
+use super::{Candidate, HISTORY, Indexer, Pass, Remark, SCRATCH, group::Directory, pipe, run_id_fault};
 use crate::{
     domain::{attempt::Attempt, declared::RunRule, extras::Extras, grouping, log::LogHeader},
     importers::{
@@ -106,7 +106,49 @@ struct Reading {
     own: Stat,
     /// With what stands beside.
     stat: Stat,
-    digest: String,
+}
+
+/// Reads a file from its beginning, wherever another reader of the same open file stands.
+struct FromStart<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(out, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// The digest of a file and of what stands beside it.
+fn digest(indexer: &Indexer<'_>, file: &File, directory: &Directory<'_>, beside: &[String]) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    add(indexer, &mut FromStart { file, at: 0 }, &mut hash)?;
+    for name in beside {
+        // One that cannot be read is the importer's to complain of.
+        let Ok(mut other) = directory.open(name) else { continue };
+        hash.update(name.as_bytes());
+        add(indexer, &mut other, &mut hash)?;
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+fn add(indexer: &Indexer<'_>, file: &mut dyn Read, hash: &mut Sha256) -> io::Result<()> {
+    let mut block = vec![0; BLOCK_BYTES];
+    // A file that grows as fast as it is read must end too.
+    let mut bounded = file.take(indexer.file_bytes_max);
+    loop {
+        let read = match bounded.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hash.update(block.get(..read).unwrap_or_default());
+        indexer.progress.advance(read as u64);
+    }
 }
 
 impl Pass<'_> {
@@ -114,77 +156,73 @@ impl Pass<'_> {
     pub(super) fn one(&mut self, candidate: &Candidate) -> store::Result<()> {
         match self.reading(candidate) {
             Ok(reading) => self.held(candidate, reading),
-            Err(Unfit::Gone) if !candidate.named => Ok(()),
-            Err(unfit) => {
-                self.unfit(candidate, &unfit);
-                Ok(())
-            }
+            Err(unfit) => self.unread(candidate, &unfit),
         }
+    }
+
+    fn unread(&mut self, candidate: &Candidate, unfit: &Unfit) -> store::Result<()> {
+        if candidate.named || !matches!(unfit, Unfit::Gone) {
+            self.unfit(candidate, unfit);
+        }
+        Ok(())
     }
 
     fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
         // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
-        let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
+        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
         let own = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
-        let stat = own.with_beside(candidate);
-        let mut hash = Sha256::new();
-        self.digest(&mut file, &mut hash)?;
-        let directory = Directory::new(&candidate.path, &candidate.beside);
-        for name in &candidate.beside {
-            // One that cannot be read is the importer's to complain of.
-            let Ok(mut other) = directory.open(name) else { continue };
-            hash.update(name.as_bytes());
-            self.digest(&mut other, &mut hash)?;
-        }
-        file.rewind()?;
-        Ok(Reading { file, own, stat, digest: hexadecimal(&hash.finalize()) })
-    }
-
-    fn digest(&self, file: &mut dyn Read, hash: &mut Sha256) -> io::Result<()> {
-        let mut block = vec![0; BLOCK_BYTES];
-        // A file that grows as fast as it is read must end too.
-        let mut bounded = file.take(self.indexer.file_bytes_max);
-        loop {
-            let read = match bounded.read(&mut block) {
-                Ok(0) => return Ok(()),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            hash.update(block.get(..read).unwrap_or_default());
-            self.indexer.progress.advance(read as u64);
-        }
+        Ok(Reading { stat: own.with_beside(candidate), file, own })
     }
 
     fn held(&mut self, candidate: &Candidate, reading: Reading) -> store::Result<()> {
-        let Reading { file, own, stat, digest } = reading;
+        let Reading { file, own, stat } = reading;
+        let (indexer, beside) = (self.indexer, candidate.beside.as_slice());
+        let directory = Directory::new(&candidate.path, beside);
+        let digest = || digest(indexer, &file, &directory, beside);
+        // Both handles share the place in the file, and only this one uses it.
+        let open =
+            || file.try_clone().map(|file| (indexer.open)(Box::new(BufReader::new(file)), &directory, indexer.limits, indexer.redactor));
+        // What was no log is not opened again where its bytes are the same.
+        let at_once = stat.size >= pipe::WORTH_BYTES && !self.was_no_log(candidate);
+        let (digest, opened) = if at_once { pipe::both(&digest, || Some(open())) } else { (digest(), None) };
+        let digest = match digest {
+            Ok(digest) => digest,
+            Err(error) => return self.unread(candidate, &error.into()),
+        };
         let stamp =
             FileStamp { path: candidate.key.clone(), size: stat.size, mtime_ns: stat.mtime_ns, digest, source: self.source_of(candidate) };
         if let Some((broken, reason)) = self.still_no_log(candidate, &stamp) {
             self.report.unchanged += 1;
             return self.apply(Change::Skipped { file: stamp, broken, reason }).map(drop);
         }
-        // A second handle on the same open file, to see whether it changed meanwhile.
-        let after = file.try_clone();
-        let changed =
-            || after.as_ref().ok().and_then(|file| file.metadata().ok()).map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(own));
-        let directory = Directory::new(&candidate.path, &candidate.beside);
-        let opened = (self.indexer.open)(Box::new(BufReader::new(file)), &directory, self.indexer.limits, self.indexer.redactor);
-        match opened {
-            Ok(opened) => self.log(candidate, stamp, opened, &changed),
+        let changed = || file.metadata().ok().map(|found| Stat::fit(&found, u64::MAX).ok()) != Some(Some(own));
+        match opened.unwrap_or_else(open) {
+            Ok(Ok(opened)) => self.log(candidate, stamp, opened, &changed),
+            Ok(Err(refused)) => self.refused(candidate, stamp, refused, &changed),
+            Err(error) => self.unread(candidate, &error.into()),
+        }
+    }
+
+    /// A file that is no log, or none that can be read.
+    fn refused(&mut self, candidate: &Candidate, stamp: FileStamp, refused: Refused, changed: &dyn Fn() -> bool) -> store::Result<()> {
+        match refused {
             // Whoever names a file so means a log: an empty or overwritten one is worth a complaint.
-            Err(Refused::NotALog(reason)) if candidate.path.extension().is_some_and(|extension| extension == "eval") => {
-                self.broken(candidate, stamp, format!("it is named .eval and is no log: {reason}"), &changed)
+            Refused::NotALog(reason) if candidate.path.extension().is_some_and(|extension| extension == "eval") => {
+                self.broken(candidate, stamp, format!("it is named .eval and is no log: {reason}"), changed)
             }
-            Err(Refused::NotALog(reason)) if is_kept_record(candidate) => {
-                self.broken(candidate, stamp, format!("it is named {RECORD} and is no run record: {reason}"), &changed)
+            Refused::NotALog(reason) if is_kept_record(candidate) => {
+                self.broken(candidate, stamp, format!("it is named {RECORD} and is no run record: {reason}"), changed)
             }
-            Err(Refused::NotALog(reason)) => {
+            Refused::NotALog(reason) => {
                 self.skip(candidate, &reason);
                 self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)
             }
-            Err(Refused::Broken(reason)) => self.broken(candidate, stamp, reason, &changed),
+            Refused::Broken(reason) => self.broken(candidate, stamp, reason, changed),
         }
+    }
+
+    fn was_no_log(&self, candidate: &Candidate) -> bool {
+        matches!(self.known.get(&candidate.key).map(|row| &row.state), Some(FileState::Skipped(_) | FileState::Broken(_)))
     }
 
     /// Imported by hand once, a file stays so.
@@ -234,9 +272,13 @@ impl Pass<'_> {
             }
             Err(error) => Some(Err(error)),
         });
-        let change = LogChange { file: file.clone(), kind: candidate.kind, header, extras, pinned, ancestors, attempts: &mut attempts };
-        let applied = self.apply(Change::Log(change));
+        let (store, stamp, kind) = (self.indexer.store, file.clone(), candidate.kind);
+        let write = move |attempts: &mut dyn Iterator<Item = pipe::Read>| {
+            store.apply(Change::Log(LogChange { file: stamp, kind, header, extras, pinned, ancestors, attempts }))
+        };
+        let applied = if file.size < pipe::WORTH_BYTES { write(&mut attempts) } else { pipe::alongside(&mut attempts, write) };
         drop(attempts);
+        self.report.changed |= applied.as_ref().is_ok_and(|applied| applied.changed);
         match applied {
             Ok(applied) => {
                 complaints.extend((complained > COMPLAINTS_MAX).then(|| format!("and {} more of the sort", complained - COMPLAINTS_MAX)));

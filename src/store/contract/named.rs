@@ -48,3 +48,25 @@ pub(crate) fn transcripts_are_read_whole(store: &dyn Store) {
     assert_eq!(store.transcript_text("Ra", "e/2#1", 9).unwrap(), Some(Beginning::default()));
     assert_eq!((store.transcript_text("Ra", "e/3#1", 9).unwrap(), store.transcript_text("R", "e/1#1", 9).unwrap()), (None, None));
 }
+
+/// Short transcripts of several logs, of which one goes.
+pub(crate) fn short_transcripts_stand_together(store: &dyn Store) {
+    let redactor = Redactor::patterns_only();
+    let short = |log: &str, count: u32| {
+        let mut packer = Packer::new(&redactor);
+        (0..count).for_each(|number| packer.line(&format!("{log}{count} {number}")));
+        Attempt { transcript: packer.finish(), ..attempt(&count.to_string(), Pass) }
+    };
+    for (id, at) in [("b", 2), ("c", 3), ("d", 4)] {
+        log(id, at).with((0..4).map(|count| short(id, count))).put(store).unwrap();
+    }
+    store.apply(Change::Vanished { paths: vec!["c.json".into()] }).unwrap();
+    let page = |run, case| store.transcript(run, &format!("e/{case}#1"), 1, 2).unwrap().map(|page| (page.total, page.lines.join(" ")));
+    for (run, id) in [("Rb", "b"), ("Rd", "d")] {
+        let pages = [0, 1, 2, 3].map(|case| page(run, case).unwrap());
+        assert_eq!(pages, [(0, String::new()), (1, String::new()), (2, format!("{id}2 1")), (3, format!("{id}3 1 {id}3 2"))]);
+        let text = store.transcript_text(run, "e/3#1", 9).unwrap().unwrap();
+        assert_eq!((text.text, text.lines, text.total), (format!("{id}3 0\n"), 1, 3));
+    }
+    assert_eq!(page("Rc", 3), None);
+}

@@ -19,7 +19,7 @@ use crate::{
         outcome::Outcome,
     },
     store::{AttemptQuery, AttemptRow, Beginning, Cause, Lines, Result},
-    transcript::{self, Chunk},
+    transcript::{self, Chunk, Tails},
 };
 
 /// As many as `find` gives: enough to say "several" and to list five.
@@ -224,28 +224,56 @@ pub(super) fn causes(connection: &Connection, run: &str, evaluation_contains: Op
 }
 
 /// The number of the attempt with `key`, and how many lines its transcript has.
-fn with_lines(connection: &Connection, run: &str, key: &str) -> Result<Option<(i64, i64)>> {
+fn with_lines(connection: &Connection, run: &str, key: &str) -> Result<Option<(i64, u64)>> {
     let Some(run_no) = names::run_no(connection, run)? else { return Ok(None) };
     let mut statement = connection.prepare_cached("SELECT attempt_no, lines FROM attempts_m WHERE run_no = ?1 AND key = ?2")?;
-    Ok(statement.query_row(params![run_no, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    Ok(statement.query_row(params![run_no, key], |row| Ok((row.get(0)?, names::natural(row.get(1)?)))).optional()?)
+}
+
+/// The number of the first line that stands in no chunk of the attempt's own.
+fn own_lines(connection: &Connection, attempt_no: i64) -> Result<u64> {
+    let sql = "SELECT first_line + lines FROM transcripts_m WHERE attempt_no = ?1 ORDER BY first_line DESC LIMIT 1";
+    Ok(connection.prepare_cached(sql)?.query_row([attempt_no], |row| row.get(0)).optional()?.map_or(0, names::natural))
+}
+
+/// The attempt's lines that stand in a chunk with others'.
+fn tail(connection: &Connection, attempt_no: i64) -> Result<String> {
+    let sql = "SELECT first_no, last_no, data FROM shared_m WHERE first_no <= ?1 ORDER BY first_no DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([attempt_no])?;
+    match rows.next()? {
+        Some(row) if row.get::<_, i64>(1)? >= attempt_no => {
+            Ok(Tails { first: row.get(0)?, last: row.get(1)?, data: row.get(2)? }.tail(attempt_no)?)
+        }
+        _ => Ok(String::new()),
+    }
 }
 
 pub(super) fn text(connection: &Connection, run: &str, key: &str, bytes_max: usize) -> Result<Option<Beginning>> {
     let Some((attempt_no, total)) = with_lines(connection, run, key)? else { return Ok(None) };
-    let mut out = Beginning { total: names::natural(total), ..Beginning::default() };
-    let sql = "SELECT first_line, lines, data FROM transcripts_m WHERE attempt_no = ?1 ORDER BY first_line";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([attempt_no])?;
-    while let Some(row) = rows.next()? {
-        let chunk = Chunk { first_line: names::natural(row.get(0)?), lines: row.get(1)?, data: row.get(2)? };
-        for line in chunk.unpack()? {
-            if out.text.len() + line.len() >= bytes_max {
-                return Ok(Some(out));
-            }
-            out.text.push_str(&line);
+    let mut out = Beginning { total, ..Beginning::default() };
+    let mut fits = |line: &str| {
+        let fits = out.text.len() + line.len() < bytes_max;
+        if fits {
+            out.text.push_str(line);
             out.text.push('\n');
             out.lines += 1;
         }
+        fits
+    };
+    let sql = "SELECT first_line, lines, data FROM transcripts_m WHERE attempt_no = ?1 ORDER BY first_line";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([attempt_no])?;
+    let mut own = 0;
+    while let Some(row) = rows.next()? {
+        let chunk = Chunk { first_line: names::natural(row.get(0)?), lines: row.get(1)?, data: row.get(2)? };
+        if !chunk.unpack()?.iter().all(|line| fits(line)) {
+            return Ok(Some(out));
+        }
+        own = chunk.first_line + u64::from(chunk.lines);
+    }
+    if own < total {
+        tail(connection, attempt_no)?.lines().all(fits);
     }
     Ok(Some(out))
 }
@@ -254,11 +282,16 @@ pub(super) fn transcript(connection: &Connection, run: &str, key: &str, offset: 
     let Some((attempt_no, total)) = with_lines(connection, run, key)? else { return Ok(None) };
     let sql = "SELECT first_line, lines, data FROM transcripts_m
                WHERE attempt_no = ?1 AND first_line < ?2 AND first_line + lines > ?3 ORDER BY first_line";
-    let end = offset.saturating_add(limit);
+    let end = offset.saturating_add(limit).min(total);
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![attempt_no, names::int(end), names::int(offset)], |row| {
         Ok(Chunk { first_line: names::natural(row.get(0)?), lines: row.get(1)?, data: row.get(2)? })
     })?;
     let chunks: Vec<Chunk> = rows.collect::<rusqlite::Result<_>>()?;
-    Ok(Some(Lines { total: names::natural(total), lines: transcript::page(&chunks, offset, limit)? }))
+    let mut lines = transcript::page(&chunks, offset, limit)?;
+    let own = own_lines(connection, attempt_no)?;
+    if own < end {
+        lines.extend(transcript::lines(&tail(connection, attempt_no)?, own, offset, limit).map(str::to_owned));
+    }
+    Ok(Some(Lines { total, lines }))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::{
     names::{self, Names, Word as _},
@@ -83,9 +83,9 @@ impl Judge {
     }
 
     /// The threshold, and the flags (1: several cases, 2: the threshold was declared), of a cell. A case is judged by its attempts alone.
-    fn of(&self, table: &str) -> (Option<f64>, i64) {
+    fn of(&self, table: Table) -> (Option<f64>, i64) {
         let several = i64::from(self.several);
-        if table == CASES { (None, several) } else { (self.threshold, several + 2 * i64::from(self.declared)) }
+        if table == Table::Cases { (None, several) } else { (self.threshold, several + 2 * i64::from(self.declared)) }
     }
 
     /// Judges the cells at evaluation grain anew.
@@ -96,7 +96,7 @@ impl Judge {
             let rows = statement.query_and_then([run_no, eval_no], |row| -> Result<_> { Ok((row.get(0)?, runs::counts(row, 1)?)) })?;
             rows.collect::<Result<_>>()?
         };
-        let (threshold, flags) = self.of(EVALUATIONS);
+        let (threshold, flags) = self.of(Table::Evaluations);
         let sql = "UPDATE cells_m SET threshold = ?4, flags = ?5, verdict = ?6 WHERE run_no = ?1 AND eval_no = ?2 AND case_no = 0 AND arm_no = ?3";
         for (arm_no, counts) in cells {
             let verdict = Verdict::judge(counts, threshold).code();
@@ -171,29 +171,53 @@ fn candidates(connection: &Connection, log_no: i64, recorded: &BTreeMap<i64, u32
     Ok(named.into_values().collect())
 }
 
-const EVALUATIONS: &str = "cells_m";
-const CASES: &str = "case_cells_m";
+/// The two grains of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Cases,
+    Evaluations,
+}
+
+impl Table {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cases => "case_cells_m",
+            Self::Evaluations => "cells_m",
+        }
+    }
+
+    /// The statement that writes a row of it.
+    fn put(self, connection: &Connection) -> Result<CachedStatement<'_>> {
+        Ok(connection.prepare_cached(&format!("INSERT OR REPLACE INTO {} {PUT_CELL}", self.name()))?)
+    }
+}
+
 const PUT_CELL: &str = "(run_no, eval_no, case_no, arm_no, passed, failed, infra, unscored, missing, threshold, flags, verdict, recorded,
     created_at, run_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
 /// Counts by table, case and arm.
-type Tally = BTreeMap<(&'static str, i64, i64), Counts>;
+type Tally = BTreeMap<(Table, i64, i64), Counts>;
 
 fn tally(attempts: &[Attempt], missing: &BTreeMap<i64, u32>) -> Tally {
     let mut tally = Tally::new();
-    for attempt in attempts {
-        tally.entry((CASES, attempt.case_no, attempt.arm_no)).or_default().add(attempt.outcome);
-        tally.entry((EVALUATIONS, 0, attempt.arm_no)).or_default().add(attempt.outcome);
+    for attempts in attempts.chunk_by(|a, b| a.group() == b.group()) {
+        let Some(first) = attempts.first() else { continue };
+        let counts = Counts::of(attempts.iter().map(|attempt| attempt.outcome));
+        for (table, case_no) in [(Table::Cases, first.case_no), (Table::Evaluations, 0)] {
+            let held = tally.entry((table, case_no, first.arm_no)).or_default();
+            *held = held.plus(counts);
+        }
     }
     for (arm_no, count) in missing.iter().filter(|(_, count)| **count > 0) {
-        let counts = tally.entry((EVALUATIONS, 0, *arm_no)).or_default();
+        let counts = tally.entry((Table::Evaluations, 0, *arm_no)).or_default();
         counts.missing = counts.missing.saturating_add(*count);
     }
     tally
 }
 
-fn cases_of(tally: &Tally) -> BTreeSet<i64> {
-    tally.keys().filter(|(table, ..)| *table == CASES).map(|(_, case_no, _)| *case_no).collect()
+/// The case of each cell, in order.
+fn cases_of(tally: &Tally) -> impl Iterator<Item = i64> {
+    tally.keys().filter(|(table, ..)| *table == Table::Cases).map(|(_, case_no, _)| *case_no)
 }
 
 /// Writes the cells of an evaluation that has none in the run.
@@ -206,8 +230,11 @@ pub(super) fn cells(
     missing: &BTreeMap<i64, u32>,
 ) -> Result<()> {
     let tally = tally(attempts, missing);
-    let judge = Judge::new(info, cases_of(&tally).len());
-    tally.into_iter().try_for_each(|(at, counts)| put(connection, place, eval_no, &judge, at, counts))
+    // By case: an equal one stands beside.
+    let mut cases: Vec<i64> = cases_of(&tally).collect();
+    cases.dedup();
+    let mut cells = Cells::new(connection, place, eval_no, Judge::new(info, cases.len()))?;
+    tally.into_iter().try_for_each(|(at, counts)| cells.put(at, counts))
 }
 
 /// Adds to the cells of an evaluation; what was added in all.
@@ -220,9 +247,10 @@ pub(super) fn add(
     missing: &BTreeMap<i64, u32>,
 ) -> Result<Counts> {
     let tally = tally(attempts, missing);
-    let held = some_cases(connection, place.run_no, eval_no)?;
-    let judge = Judge::new(info, held.union(&cases_of(&tally)).count());
-    let (_, flags) = judge.of(CASES);
+    let mut cases = some_cases(connection, place.run_no, eval_no)?;
+    cases.extend(cases_of(&tally));
+    let judge = Judge::new(info, cases.len());
+    let (_, flags) = judge.of(Table::Cases);
     let sql = "SELECT flags <> ?3 FROM case_cells_m WHERE run_no = ?1 AND eval_no = ?2 LIMIT 1";
     if connection.prepare_cached(sql)?.query_row([place.run_no, eval_no, flags], |row| row.get(0)).optional()?.unwrap_or(false) {
         // The second case has come: once in an evaluation's life.
@@ -230,45 +258,62 @@ pub(super) fn add(
         connection.prepare_cached(sql)?.execute([place.run_no, eval_no, flags])?;
     }
     let mut added = Counts::default();
+    let mut cells = Cells::new(connection, place, eval_no, judge)?;
     for (at, counts) in tally {
-        added = if at.0 == EVALUATIONS { added.plus(counts) } else { added };
-        let counts = held_counts(connection, place, eval_no, at)?.plus(counts);
-        put(connection, place, eval_no, &judge, at, counts)?;
+        added = if at.0 == Table::Evaluations { added.plus(counts) } else { added };
+        cells.put(at, held_counts(connection, place, eval_no, at)?.plus(counts))?;
     }
-    judge.evaluation(connection, place.run_no, eval_no)?;
+    cells.judge.evaluation(connection, place.run_no, eval_no)?;
     Ok(added)
 }
 
-fn held_counts(connection: &Connection, place: &Place, eval_no: i64, at: (&str, i64, i64)) -> Result<Counts> {
+fn held_counts(connection: &Connection, place: &Place, eval_no: i64, at: (Table, i64, i64)) -> Result<Counts> {
     let (table, case_no, arm_no) = at;
     let sql = format!(
-        "SELECT passed, failed, infra, unscored, missing FROM {table} WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4"
+        "SELECT passed, failed, infra, unscored, missing FROM {} WHERE run_no = ?1 AND eval_no = ?2 AND case_no = ?3 AND arm_no = ?4",
+        table.name()
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query_and_then([place.run_no, eval_no, case_no, arm_no], |row| runs::counts(row, 0))?;
     Ok(rows.next().transpose()?.unwrap_or_default())
 }
 
-fn put(connection: &Connection, place: &Place, eval_no: i64, judge: &Judge, at: (&str, i64, i64), counts: Counts) -> Result<()> {
-    let (table, case_no, arm_no) = at;
-    let (threshold, flags) = judge.of(table);
-    let Counts { passed, failed, infra, unscored, missing } = counts;
-    connection.prepare_cached(&format!("INSERT OR REPLACE INTO {table} {PUT_CELL}"))?.execute(params![
-        place.run_no,
-        eval_no,
-        case_no,
-        arm_no,
-        passed,
-        failed,
-        infra,
-        unscored,
-        missing,
-        threshold,
-        flags,
-        Verdict::judge(counts, threshold).code(),
-        place.recorded,
-        place.created_at,
-        place.run_id
-    ])?;
-    Ok(())
+/// Writes the cells of an evaluation.
+struct Cells<'a> {
+    place: &'a Place,
+    eval_no: i64,
+    judge: Judge,
+    cases: CachedStatement<'a>,
+    evaluations: CachedStatement<'a>,
+}
+
+impl<'a> Cells<'a> {
+    fn new(connection: &'a Connection, place: &'a Place, eval_no: i64, judge: Judge) -> Result<Self> {
+        let (cases, evaluations) = (Table::Cases.put(connection)?, Table::Evaluations.put(connection)?);
+        Ok(Self { place, eval_no, judge, cases, evaluations })
+    }
+
+    fn put(&mut self, (table, case_no, arm_no): (Table, i64, i64), counts: Counts) -> Result<()> {
+        let (threshold, flags) = self.judge.of(table);
+        let Counts { passed, failed, infra, unscored, missing } = counts;
+        let statement = if table == Table::Cases { &mut self.cases } else { &mut self.evaluations };
+        statement.execute(params![
+            self.place.run_no,
+            self.eval_no,
+            case_no,
+            arm_no,
+            passed,
+            failed,
+            infra,
+            unscored,
+            missing,
+            threshold,
+            flags,
+            Verdict::judge(counts, threshold).code(),
+            self.place.recorded,
+            self.place.created_at,
+            self.place.run_id
+        ])?;
+        Ok(())
+    }
 }

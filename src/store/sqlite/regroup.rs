@@ -125,7 +125,7 @@ fn give_run_no(connection: &Connection, run_id: &str) -> Result<i64> {
     Ok(connection.last_insert_rowid())
 }
 
-const REMOVE: [&str; 9] = [
+const REMOVE: [&str; 10] = [
     // A case's texts go with the log that they are of, unless another copy of it is there: what was deleted must not be read. An older log's
     // text of the case is not brought back.
     "UPDATE cases_m SET input = NULL, target = NULL, text_at = NULL, text_log = NULL
@@ -134,6 +134,7 @@ const REMOVE: [&str; 9] = [
     "DELETE FROM checks_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM outputs_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM transcripts_m WHERE attempt_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
+    "DELETE FROM shared_m WHERE first_no IN (SELECT attempt_no FROM attempts_m WHERE log_no = ?1)",
     "DELETE FROM attempts_m WHERE log_no = ?1",
     "DELETE FROM log_evaluations_m WHERE log_no = ?1",
     "DELETE FROM log_arms_m WHERE log_no = ?1",

@@ -28,12 +28,28 @@ pub(super) fn write(connection: &Connection, eval_no: i64, changed: &Changed) ->
 /// The cases of each group of variants.
 fn by<K: Ord>(changed: &Changed, group: impl Fn(&super::Variant) -> K) -> BTreeMap<K, Cases> {
     let mut out = BTreeMap::<K, Cases>::new();
-    for ([variant, case, ..], values) in changed.sums.of(Section::Cases) {
-        if let Some(variant) = changed.variants.get(&variant) {
-            out.entry(group(variant)).or_default().entry(case).or_default().add(values);
+    each(changed, Section::Cases, group, &mut out, |cases, case, values| cases.entry(case).or_default().add(values));
+    out
+}
+
+/// Hands each row of a section to `add`, with what `out` has of its variant's group. A variant's rows stand together, so that its group is
+/// worked out once for all of them.
+fn each<K: Ord, V: Default>(
+    changed: &Changed,
+    section: Section,
+    group: impl Fn(&super::Variant) -> K,
+    out: &mut BTreeMap<K, V>,
+    add: impl Fn(&mut V, i64, [i64; 2]),
+) {
+    let mut rows = changed.sums.of(section).peekable();
+    while let Some(([number, ..], _)) = rows.peek().copied() {
+        let mut held = changed.variants.get(&number).map(|variant| out.entry(group(variant)).or_default());
+        while let Some(([_, second, ..], values)) = rows.next_if(|([other, ..], _)| *other == number) {
+            if let Some(held) = held.as_deref_mut() {
+                add(held, second, values);
+            }
         }
     }
-    out
 }
 
 fn contrasts(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
@@ -108,19 +124,13 @@ fn stack(variant: &super::Variant) -> Stack {
 
 fn effort(connection: &Connection, eval_no: i64, changed: &Changed) -> Result<()> {
     let mut usage = BTreeMap::<Stack, [[i64; 2]; 4]>::new();
-    for ([variant, place, ..], [sum, n]) in changed.sums.of(Section::Usage) {
-        let Some(variant) = changed.variants.get(&variant) else { continue };
-        let held = usage.entry(stack(variant)).or_default();
+    each(changed, Section::Usage, stack, &mut usage, |held, place, [sum, n]| {
         if let Some([held_sum, held_n]) = usize::try_from(place).ok().and_then(|place| held.get_mut(place)) {
             (*held_sum, *held_n) = (held_sum.wrapping_add(sum), held_n.wrapping_add(n));
         }
-    }
+    });
     let mut durations = BTreeMap::<Stack, BTreeMap<i64, i64>>::new();
-    for ([variant, duration, ..], [n, _]) in changed.sums.of(Section::Durations) {
-        if let Some(variant) = changed.variants.get(&variant) {
-            *durations.entry(stack(variant)).or_default().entry(duration).or_default() += n;
-        }
-    }
+    each(changed, Section::Durations, stack, &mut durations, |held, duration, [n, _]| *held.entry(duration).or_default() += n);
     let sql = "INSERT INTO effort_m (eval_no, seq, harness, model, effort, n, rate, ci_low, ci_high, cost_usd_mean, tokens_in_mean, tokens_out_mean,
                turns_mean, duration_ms_p50, duration_ms_p90) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     for (seq, (stack, cases)) in (0_i64..).zip(by(changed, stack)) {
