@@ -24,6 +24,7 @@ pub mod headers;
 pub mod health;
 pub mod host;
 pub mod inflight;
+pub mod ingest;
 pub mod limiter;
 pub mod measure;
 pub mod message;

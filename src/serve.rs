@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod flags;
+pub mod ingest;
 pub mod settings;
 pub mod tenants;
 
@@ -18,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{accept::Counters, settings::Settings, tenants::House};
+use self::{accept::Counters, ingest::Desk, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
     auth::authority::{Authority, Credentials},
@@ -60,7 +61,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
     let credentials = settings.token.clone().map_or(Credentials::None, Credentials::Token);
     let store = session.shared_store();
     let answers = Arc::new(move || health::answers(&*store).is_ok());
-    let served = Served { gate: session.settings(Style::PLAIN, true), credentials, answers, read_only: session.read_only() };
+    let served = Served { gate: session.settings(Style::PLAIN, true), credentials, answers, read_only: session.read_only(), desk: None };
     session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
     Ok(0)
 }
@@ -71,8 +72,22 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
     let gate = session::settings_for(config, house.projects());
-    let served = Served { gate, credentials: Credentials::Tenants(house.tenants()), answers: house.answers(), read_only: false };
-    session::serve(serve(served, settings, || (), house.keep()))??;
+    let desk = Desk::new(house.opened(), config);
+    desk.sweep();
+    let served = Served {
+        gate,
+        credentials: Credentials::Tenants(house.tenants()),
+        answers: house.answers(),
+        read_only: false,
+        desk: Some(desk.clone()),
+    };
+    let keep = async {
+        tokio::select! {
+            () = house.keep() => {}
+            () = desk.keep() => {}
+        }
+    };
+    session::serve(serve(served, settings, || (), keep))??;
     Ok(0)
 }
 
@@ -83,6 +98,8 @@ struct Served {
     /// Whether what is behind it answers.
     answers: Arc<dyn Fn() -> bool + Send + Sync>,
     read_only: bool,
+    /// Who takes what is sent, where anything is.
+    desk: Option<Desk>,
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
@@ -171,6 +188,7 @@ struct Service {
     authority: Authority,
     tools: usize,
     read_only: bool,
+    desk: Option<Desk>,
 }
 
 impl Service {
@@ -197,7 +215,7 @@ impl Service {
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };
-        Ok(Self { gate, health, metrics, counters, hooks, authority, tools, read_only: served.read_only })
+        Ok(Self { gate, health, metrics, counters, hooks, authority, tools, read_only: served.read_only, desk: served.desk })
     }
 
     /// The way of a request, from a connection to the registry.
@@ -265,6 +283,7 @@ impl Service {
             body_bytes_max: http.body_bytes_max,
             body_within: Duration::from_secs(http.body_deadline_s),
             probe: self.probe(settings.public),
+            push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
         }
     }
 

@@ -60,6 +60,11 @@ impl Check for AuthenticateLayer {
     fn check<B>(&self, request: &mut Request<B>) -> Result<(), Barred> {
         let caller = match Visit::of(request).ok_or(Barred::Internal)?.route {
             Some(Route::Mcp(_)) => Some(self.placed(request)?),
+            // Nobody sends anything: there is nothing to find out first.
+            Some(Route::Runs | Route::Upload) => match self.placed(request)? {
+                caller if caller.identified().is_none() => return Err(Barred::Unauthenticated { sent: false }),
+                caller => Some(caller),
+            },
             Some(Route::Health) => None,
             // A request that no step gave a route to is let nowhere.
             None => return Err(Barred::Internal),

@@ -26,6 +26,7 @@ mod logs;
 mod mcp;
 mod notes;
 mod promptfoo;
+mod push;
 mod query;
 mod real_files;
 mod records;

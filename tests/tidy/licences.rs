@@ -14,6 +14,8 @@ const PERMISSIVE: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    // For data only: the list of public certificate authorities (webpki-roots). It asks for its own text to go along.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

@@ -177,7 +177,13 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign { path: "rmcp", only: &["mcp"], tests: false, reason: "the protocol library can be replaced in one place" },
     Foreign { path: "quick_xml", only: &["importers"], tests: true, reason: "XML is a matter of formats" },
-    Foreign { path: "zip", only: &["importers"], tests: true, reason: "archives are a matter of formats" },
+    Foreign {
+        path: "zip",
+        only: &["importers", "local::bundle"],
+        tests: true,
+        reason: "archives are a matter of formats, and of what is sent",
+    },
+    Foreign { path: "ureq", only: &["cli::push"], tests: false, reason: "what the program asks of other servers is asked in few places" },
     Foreign {
         path: "zstd",
         only: &["importers", "transcript"],

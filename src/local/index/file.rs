@@ -100,13 +100,13 @@ impl Stat {
 }
 
 /// A file that is open, with what was seen of it before a byte was read.
-struct Reading {
-    file: File,
+pub(super) struct Reading {
+    pub(super) file: File,
     /// Of the file alone.
     own: Stat,
     /// With what stands beside.
-    stat: Stat,
-    digest: String,
+    pub(super) stat: Stat,
+    pub(super) digest: String,
 }
 
 impl Pass<'_> {
@@ -122,7 +122,7 @@ impl Pass<'_> {
         }
     }
 
-    fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
+    pub(super) fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
         // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
         let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
         let own = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
@@ -181,7 +181,7 @@ impl Pass<'_> {
             }
             Err(Refused::NotALog(reason)) => {
                 self.skip(candidate, &reason);
-                self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)
+                self.unread(Change::Skipped { file: stamp, broken: false, reason })
             }
             Err(Refused::Broken(reason)) => self.broken(candidate, stamp, reason, &changed),
         }
@@ -195,7 +195,8 @@ impl Pass<'_> {
 
     /// The reason why a file with the same bytes was no log, where it was not named again.
     fn still_no_log(&self, candidate: &Candidate, stamp: &FileStamp) -> Option<(bool, String)> {
-        let row = self.known.get(&candidate.key).filter(|row| row.stamp.digest == stamp.digest && candidate.source.is_some())?;
+        let again = candidate.source.is_none() || candidate.named;
+        let row = self.known.get(&candidate.key).filter(|row| row.stamp.digest == stamp.digest && !again)?;
         match &row.state {
             FileState::Skipped(reason) => Some((false, reason.clone())),
             FileState::Broken(reason) => Some((true, reason.clone())),
@@ -269,8 +270,13 @@ impl Pass<'_> {
     /// The commits before the log's own: the repository's word, else the log's.
     fn ancestors(&mut self, header: &LogHeader, extras: &mut Extras) -> Vec<String> {
         let sha = header.git.as_ref().and_then(|git| git.sha.clone());
-        let known = sha.map_or_else(Vec::new, |sha| self.ancestry.before(&sha).to_vec());
+        let mut known = match (sha, self.indexer.said) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(said)) => said.to_vec(),
+            (Some(sha), None) => self.ancestry.before(&sha).to_vec(),
+        };
         let mut said = std::mem::take(&mut extras.ancestors);
+        known.truncate(ANCESTORS_MAX);
         said.truncate(ANCESTORS_MAX);
         if known.is_empty() { said } else { known }
     }
@@ -286,6 +292,7 @@ impl Pass<'_> {
         } else {
             report.unchanged += 1;
         }
+        report.belongs.clone_from(&applied.run_id);
         report.runs.extend(applied.run_id.filter(|_| applied.changed));
         if changed() {
             report.notes.push(Remark::new(&candidate.key, "changed while it was read; the next look reads it again"));
@@ -299,7 +306,12 @@ impl Pass<'_> {
             return Ok(());
         }
         self.complain(&candidate.key, &reason);
-        self.apply(Change::Skipped { file, broken: true, reason }).map(drop)
+        self.unread(Change::Skipped { file, broken: true, reason })
+    }
+
+    /// Remembers what cannot be read, so that it is not read again; not of what was sent: that is refused, and an older state of it stays.
+    fn unread(&mut self, change: Change<'_>) -> store::Result<()> {
+        if self.received { Ok(()) } else { self.apply(change).map(drop) }
     }
 
     fn apply(&mut self, change: Change<'_>) -> store::Result<Applied> {
@@ -311,7 +323,7 @@ impl Pass<'_> {
 
 /// Gives the log the run that the source's rule makes (decision 93); whether the rule did. A log that lacks what a rule asks for keeps its
 /// own run; for metadata, which somebody meant every log to have, that is a complaint.
-fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String> {
+pub(super) fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String> {
     let run_key = match rule {
         RunRule::RunId => None,
         RunRule::EvalSet => header.round.clone(),
@@ -338,7 +350,7 @@ fn is_kept_record(candidate: &Candidate) -> bool {
     kept && candidate.path.file_name().is_some_and(|name| name == RECORD)
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
