@@ -403,7 +403,7 @@ sections! {
         /// Bytes that a bundle may inflate to.
         bundle_bytes_max: u64 = (8 * GIB, MIB, 1024 * GIB, "bytes"),
             "twice the largest upload: transcripts pack well";
-        /// Bodies that come in at once; more are asked to come again.
+        /// Bodies that come in at once, a quarter of them of one organization; more are asked to come again.
         receiving: usize = (32, 1, 4096, "bodies"),
             "each holds a quarter of a MiB of memory";
         /// Logs that are read into projects at once; more wait.

@@ -12,13 +12,14 @@ mod uploads;
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use http::Method;
-use tokio::sync::{Mutex as Turn, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use self::{
     import::{Job, Source},
@@ -41,6 +42,8 @@ use crate::{
 
 /// Bytes of the JSON that goes with a log that came in parts: 500 commits, and room.
 const MANIFEST_BYTES_MAX: u64 = 64 * 1024;
+/// One organization takes at most this part of the places: 1 in ...
+const SHARE: usize = 4;
 /// How often what was left behind is looked for.
 const SWEEP: Duration = Duration::from_secs(3600);
 
@@ -56,8 +59,31 @@ struct Parts {
     receiving: Semaphore,
     importing: Arc<Semaphore>,
     looking: Semaphore,
+    /// The bodies that come from each organization.
+    shares: Shared<Arc<str>, Semaphore>,
     /// Whose turn it is in each project: what a log is called depends on those that are there.
-    turns: Mutex<HashMap<PathBuf, Weak<Turn<()>>>>,
+    turns: Shared<PathBuf, Turn<()>>,
+}
+
+/// What those who are at it share, by what it is about; gone with the last of them.
+struct Shared<K, T>(Mutex<HashMap<K, Weak<T>>>);
+
+impl<K: Eq + Hash, T> Shared<K, T> {
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// What there is for `key`, made where nobody has it.
+    fn of(&self, key: K, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = all.get(&key).and_then(Weak::upgrade) {
+            return held;
+        }
+        all.retain(|_, held| held.strong_count() > 0);
+        let made = Arc::new(make());
+        all.insert(key, Arc::downgrade(&made));
+        made
+    }
 }
 
 impl Desk {
@@ -73,7 +99,8 @@ impl Desk {
             receiving: Semaphore::new(limits.receiving),
             importing: Arc::new(Semaphore::new(limits.concurrent)),
             looking: Semaphore::new(limits.concurrent),
-            turns: Mutex::default(),
+            shares: Shared::new(),
+            turns: Shared::new(),
             limits,
         }))
     }
@@ -111,11 +138,11 @@ impl Ingest for Desk {
             let question = Question::read(&head.query).map_err(Refused::Argument)?;
             let target = self.0.target(&head.caller, question.project.as_deref()).await?;
             match (route::upload(&head.path), &head.method) {
-                (Some(digest), &Method::PUT) => self.0.part(&target, digest, &question, head.length, body).await,
+                (Some(digest), &Method::PUT) => self.0.part(&target, digest, &question, &head, body).await,
                 (Some(digest), _) => self.0.look(&target, digest, question).await,
                 (None, _) => match question.upload.clone() {
                     Some(digest) => self.0.whole(target, &digest, question, head.json, body).await,
-                    None => self.0.direct(target, question, body).await,
+                    None => self.0.direct(target, question, &head.caller, body).await,
                 },
             }
         })
@@ -136,9 +163,13 @@ impl Parts {
         })
     }
 
-    fn receiving(&self) -> Result<SemaphorePermit<'_>, Refused> {
-        let full = Refused::Busy { why: "too many logs are coming in", retry_after_s: 1 };
-        self.receiving.try_acquire().map_err(|_| full)
+    /// A place among the bodies that come in, of which one organization takes no more than its share.
+    fn receiving(&self, caller: &Caller) -> Result<(SemaphorePermit<'_>, OwnedSemaphorePermit), Refused> {
+        let full = |_| Refused::Busy { why: "too many logs are coming in", retry_after_s: 1 };
+        let organization = caller.organization().cloned().unwrap_or_default();
+        let share = self.shares.of(organization, || Semaphore::new(self.limits.receiving.div_ceil(SHARE)));
+        let own = share.try_acquire_owned().map_err(full)?;
+        Ok((self.receiving.try_acquire().map_err(full)?, own))
     }
 
     fn deadline(&self) -> Duration {
@@ -146,18 +177,11 @@ impl Parts {
     }
 
     /// A part, after those that are there.
-    async fn part(
-        &self,
-        target: &Target,
-        digest: &str,
-        question: &Question,
-        length: Option<u64>,
-        body: &mut Counted,
-    ) -> Result<Taken, Refused> {
+    async fn part(&self, target: &Target, digest: &str, question: &Question, head: &Head, body: &mut Counted) -> Result<Taken, Refused> {
         let offset = question.offset.ok_or_else(|| Refused::Argument("say with ?offset= how many bytes came before".to_owned()))?;
-        let _place = self.receiving()?;
+        let _place = self.receiving(&head.caller)?;
         let (spool, digest, limits) = (Spool::of(target), digest.to_owned(), self.limits.clone());
-        let length = length.unwrap_or(limits.part_bytes_max);
+        let length = head.length.unwrap_or(limits.part_bytes_max);
         let file = blocking(move || uploads::open(&spool, &digest, offset, length, &limits)).await??;
         let max = self.limits.part_bytes_max.min(self.limits.upload_bytes_max.saturating_sub(offset));
         let mut sink = Sink::new(file, max);
@@ -171,8 +195,9 @@ impl Parts {
 
     /// How much of a log is there, and whether a log with this digest was read already, as it is asked for.
     async fn look(&self, target: &Target, digest: &str, question: Question) -> Result<Taken, Refused> {
-        let busy = |_| Refused::Busy { why: "the server ends", retry_after_s: 5 };
-        let _place = self.looking.acquire().await.map_err(busy)?;
+        let busy = Refused::Busy { why: "too many ask at once", retry_after_s: 1 };
+        let wait = Duration::from_secs(self.limits.wait_s);
+        let _place = tokio::time::timeout(wait, self.looking.acquire()).await.map_err(|_| busy)?;
         let (spool, digest, store) = (Spool::of(target), digest.to_owned(), target.store.clone());
         blocking(move || {
             let imported = store.files(None).map_err(|error| fault(&error))?.iter().any(|row| question.received().is_held(row, &digest));
@@ -187,8 +212,8 @@ impl Parts {
     }
 
     /// A log in one request.
-    async fn direct(&self, target: Target, mut question: Question, body: &mut Counted) -> Result<Taken, Refused> {
-        let place = self.receiving()?;
+    async fn direct(&self, target: Target, mut question: Question, caller: &Caller, body: &mut Counted) -> Result<Taken, Refused> {
+        let place = self.receiving(caller)?;
         let spool = Spool::of(&target);
         let made = blocking(move || {
             let fresh = spool.fresh()?;
@@ -228,7 +253,7 @@ impl Parts {
     async fn read(&self, target: Target, question: Question, manifest: Manifest, source: Source) -> Result<Taken, Refused> {
         let wait = Duration::from_secs(self.limits.wait_s);
         let busy = |why| Refused::Busy { why, retry_after_s: 2 };
-        let turn = self.turn(&target);
+        let turn = self.turns.of(target.spool.clone(), Turn::default);
         let waiting = async { (turn.lock_owned().await, self.importing.clone().acquire_owned().await) };
         let (turn, place) = tokio::time::timeout(wait, waiting).await.map_err(|_| busy("other logs are being read"))?;
         let job = Job {
@@ -249,17 +274,6 @@ impl Parts {
             Ok(done) => done.map_err(|error| internal(&error))?,
             Err(_) => Err(busy("the log is being read")),
         }
-    }
-
-    fn turn(&self, target: &Target) -> Arc<Turn<()>> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(&target.spool).and_then(Weak::upgrade) {
-            return turn;
-        }
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        let turn = Arc::new(Turn::new(()));
-        turns.insert(target.spool.clone(), Arc::downgrade(&turn));
-        turn
     }
 }
 

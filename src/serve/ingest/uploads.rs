@@ -38,7 +38,7 @@ pub(super) fn forget(spool: &Spool, digest: &str) {
 /// Why `length` more bytes are not taken.
 pub(super) fn open(spool: &Spool, digest: &str, offset: u64, length: u64, limits: &Limits) -> Result<File, Refused> {
     spool.make().map_err(|error| disk(&error))?;
-    if offset.saturating_add(length) > limits.upload_bytes_max && offset >= limits.upload_bytes_max {
+    if offset >= limits.upload_bytes_max {
         return Err(Refused::TooLarge { max: limits.upload_bytes_max });
     }
     let path = spool.part(digest);

@@ -183,6 +183,23 @@ fn a_log_that_is_being_read_keeps_nobody_else_waiting() {
     assert_eq!(taken(&service.ask(&post(&service, &key, "?name=a.json", log("a", "C", 2))))["changed"], false);
 }
 
+#[test]
+fn one_organizations_slow_bodies_leave_places_for_others() {
+    let house = House::new("[ingest]\nreceiving = 4\n");
+    let (key, zeta) = (house.sender(), house.key("zeta", "member", &["*"]));
+    let service = house.serve();
+    let mut slow = service.connect();
+    slow.send(post(&service, &key, "", "x").with("content-length", "2").bytes());
+    wait_for("its place", || (!house.spooled("in-").is_empty()).then_some(()));
+    let full = service.ask(&post(&service, &key, "", log("a", "C", 1)));
+    assert_eq!((refused(&full), full.header("retry-after")), ((503, "overloaded".to_owned()), Some("1")));
+    taken(&service.ask(&post(&service, &zeta, "", log("z", "C", 1))));
+    // Who leaves gives the place back.
+    drop(slow);
+    wait_for("the place", || (service.ask(&post(&service, &key, "", log("a", "C", 1))).status == 200).then_some(()));
+    wait_for("nothing to be left", || house.spooled("in-").is_empty().then_some(()));
+}
+
 /// A server that may write files of so many KiB.
 fn confined(house: &House, kib: u32) -> Service {
     house.serve_by(|command, config| {
