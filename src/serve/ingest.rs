@@ -307,3 +307,33 @@ fn fault(error: &store::Error) -> Refused {
         other => internal(&if let store::Error::Internal(inner) = other { inner.clone() } else { other.to_string() }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_the_disk_and_the_store_refuse_is_told_apart() {
+        let of_disk = |kind: ErrorKind| disk(&Error::from(kind)).status().as_u16();
+        assert_eq!([of_disk(ErrorKind::StorageFull), of_disk(ErrorKind::QuotaExceeded), of_disk(ErrorKind::FileTooLarge)], [507; 3]);
+        assert_eq!([of_disk(ErrorKind::ReadOnlyFilesystem), of_disk(ErrorKind::PermissionDenied)], [503; 2]);
+        assert_eq!(of_disk(ErrorKind::NotADirectory), 500);
+        let of_store = |error: store::Error| (fault(&error).status().as_u16(), fault(&error).retry_after_s());
+        assert_eq!(of_store(store::Error::Full), (507, None));
+        assert_eq!((of_store(store::Error::ReadOnly), of_store(store::Error::Busy)), ((503, None), (503, Some(2))));
+        let inner = fault(&store::Error::Internal("SELECT secret".to_owned()));
+        assert!(inner == Refused::Internal && !inner.sentence().contains("SELECT"));
+    }
+
+    #[test]
+    fn what_is_shared_is_gone_with_the_last_who_has_it() {
+        let shared: Shared<u8, Semaphore> = Shared::new();
+        let first = shared.of(1, || Semaphore::new(1));
+        assert!(Arc::ptr_eq(&first, &shared.of(1, || Semaphore::new(1))));
+        drop(first);
+        let _two = shared.of(2, || Semaphore::new(1));
+        assert_eq!(shared.0.lock().unwrap().len(), 1);
+    }
+}

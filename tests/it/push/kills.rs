@@ -166,8 +166,17 @@ fn the_client_is_killed_at_each_step() {
     wait_for("the client's question", || established(service.port).then_some(()));
     kill_client(client);
     service.signal(Signal::SIGCONT);
-    // While a part is refused for now: somebody else sends it.
-    taken(&service.ask(&put(&service, &key, &name, 0, &text.as_bytes()[..1000])));
+    // While a part comes: what came of it stays.
+    let mut gone = service.connect();
+    gone.send(put(&service, &key, &name, 0, text.clone()).head());
+    gone.send(&text.as_bytes()[..600_000]);
+    let part = || house.spooled(".part").into_iter().next();
+    wait_for("a block on the disk", || part().filter(|path| path.metadata().unwrap().len() > 0));
+    drop(gone);
+    wait_for("the server to see it", || File::open(part().unwrap()).unwrap().try_lock().ok());
+    let came = look(&service, &key, &name)["bytes"].as_u64().unwrap();
+    assert!(came > 0 && came <= 600_000, "{came}");
+    // While the next part is refused for now: somebody else sends it.
     let busy = File::open(house.spooled(".part").remove(0)).unwrap();
     busy.lock().unwrap();
     let before = told(&service, "part");
@@ -175,7 +184,7 @@ fn the_client_is_killed_at_each_step() {
     wait_for("a refused part", || (told(&service, "part") > before).then_some(()));
     kill_client(client);
     drop(busy);
-    assert_eq!(look(&service, &key, &name), json!({"ok": true, "bytes": 1000, "imported": false}));
+    assert_eq!(look(&service, &key, &name), json!({"ok": true, "bytes": came, "imported": false}));
     // While its log is read: it is read to its end.
     runs(&service, &reader);
     let held = house.hold();
