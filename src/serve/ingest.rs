@@ -158,7 +158,7 @@ impl Parts {
                 }
                 None => "there is no project that you may see".to_owned(),
             }),
-            Lost::Which => Refused::Argument("say which project with ?project=; you may see several".to_owned()),
+            Lost::Which => Refused::Which,
             Lost::Store(error) => fault(&error),
         })
     }

@@ -81,6 +81,9 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Refused { reason, .. } if reason == "project" => {
+                f.write_str("your key may see several projects; name one with --into PROJECT")
+            }
             Self::Refused { status, message, .. } => write!(f, "the server refused it ({status}): {}", clean(message)),
             Self::Away(why) => write!(f, "the server cannot be reached: {}", clean(why)),
             Self::Local(why) => f.write_str(why),

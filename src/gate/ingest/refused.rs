@@ -17,6 +17,8 @@ pub enum Refused {
     Role(Role),
     /// There is no such project that the caller may see, or no such upload in it.
     NotFound(String),
+    /// The caller may see several projects and names none.
+    Which,
     /// The query, or the JSON of the body, is not as it should be.
     Argument(String),
     /// The body is compressed or not in the form that is asked for.
@@ -64,6 +66,7 @@ impl Refused {
             Self::Scope(_) => "insufficient_scope",
             Self::Role(_) => "role",
             Self::NotFound(_) => "not_found",
+            Self::Which => "project",
             Self::Argument(_) => "argument",
             Self::Encoded => "media_type",
             Self::TooLarge { .. } => "too_large",
@@ -86,7 +89,7 @@ impl Refused {
         match self {
             Self::Scope(_) | Self::Role(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Argument(_) | Self::Broken => StatusCode::BAD_REQUEST,
+            Self::Argument(_) | Self::Which | Self::Broken => StatusCode::BAD_REQUEST,
             Self::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Offset { .. } => StatusCode::CONFLICT,
@@ -105,6 +108,7 @@ impl Refused {
             Self::Scope(scope) => format!("sending runs needs the scope {scope}, which your key does not have"),
             Self::Role(role) => format!("needs role {role}"),
             Self::NotFound(text) | Self::Argument(text) | Self::Unreadable(text) => text.clone(),
+            Self::Which => "say which project with ?project=; you may see several".into(),
             Self::Encoded => "the body must come as it is, without Content-Encoding; with ?upload= it is application/json".into(),
             Self::TooLarge { max } => format!("it is too large; at most {max} bytes are taken here (larger logs come in parts)"),
             Self::Quota => "this project's logs that have come in part take all the room there is for them; finish those, or wait until they are removed".into(),

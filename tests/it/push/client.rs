@@ -79,6 +79,11 @@ fn a_server_that_takes_nothing_of_a_key_ends_the_push() {
         assert!(ran.code == 1 && ran.err.contains(said), "{said}: {}{}", ran.out, ran.err);
         assert!(!ran.err.contains(&key), "the key is shown");
     }
+    house.verb(&["project", "create", "acme/other"]);
+    drop(service);
+    let (key, service) = (house.sender(), house.serve());
+    let ran = push(&project, &service, &key, &[]);
+    assert!(ran.code == 1 && ran.err.matches("--into PROJECT").count() == 1, "said once, not for each log: {}", ran.err);
 }
 
 #[test]

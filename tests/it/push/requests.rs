@@ -36,7 +36,7 @@ fn who_may_not_send_learns_nothing() {
     let role = ask(&no_role, "?project=main");
     assert_eq!((refused(&role), role.header("www-authenticate")), ((403, "role".to_owned()), None));
     assert!(role.text().contains("needs role member"), "{role:?}");
-    assert_eq!(refused(&ask(&two, "")), (400, "argument".to_owned()), "two projects, and none is named");
+    assert_eq!(refused(&ask(&two, "")), (400, "project".to_owned()), "two projects, and none is named");
     // Another's and nobody's project are the same, but for the name that was asked for and the request's own id.
     let plain = |answer: &Answer, name: &str| {
         let mut body = answer.json();
