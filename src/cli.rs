@@ -15,6 +15,7 @@ pub mod org;
 pub mod output;
 pub mod progress;
 pub mod project;
+pub mod push;
 pub mod query_worker;
 pub mod record;
 pub mod serve;
@@ -124,6 +125,7 @@ pub fn command() -> Command {
         .subcommand(mcp::command())
         .subcommand(org::command())
         .subcommand(project::command())
+        .subcommand(push::PushArgs::augment_args(Command::new("push")).about("Sends the project's runs, or logs, to a server of many organizations"))
         .subcommand(query_worker::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
@@ -145,6 +147,10 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             export::run(&args, &place, output)
         }
         crate::commands::queries::VERB => query_worker::run(),
+        "push" => {
+            let args = push::PushArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            push::run(&args, &place, output)
+        }
         "record" => {
             let args = record::RecordArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             record::run(&args, &place, output)
@@ -180,6 +186,7 @@ mod tests {
     const NOT_TOOLS: &[(&str, &str)] = &[
         ("demo", "shows a person around"),
         ("export", "writes files"),
+        ("push", "sends quality results elsewhere, with a key"),
         ("health", "asks a server, not a project's history"),
         ("import", "writes: what comes into the history is a person's or a CI job's decision"),
         ("key", "writes: who may call is an operator's decision"),

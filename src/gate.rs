@@ -25,6 +25,7 @@ pub mod headers;
 pub mod health;
 pub mod host;
 pub mod inflight;
+pub mod ingest;
 pub mod lacks;
 pub mod limiter;
 pub mod measure;

@@ -4,6 +4,7 @@
 //! names is relative to the project where it is inside.
 //! Does not: read logs (`importers`), decide which run a log belongs to (`domain::grouping`), open a store, or read a clock.
 
+pub mod bundle;
 pub mod declared;
 pub mod freshness;
 pub mod git;

@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod flags;
+pub mod ingest;
 pub mod settings;
 pub mod tenants;
 
@@ -18,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{accept::Counters, settings::Settings, tenants::House};
+use self::{accept::Counters, ingest::Desk, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
     auth::{
@@ -71,6 +72,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         metadata: None,
         documents: Vec::new(),
         read_only: session.read_only(),
+        desk: None,
     };
     session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
     Ok(0)
@@ -83,6 +85,8 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
     let gate = session::settings_for(config, house.projects());
     let metadata = config.metadata(&SCOPES);
+    let desk = Desk::new(house.opened(), config);
+    desk.sweep();
     let served = Served {
         gate,
         credentials: Credentials::Tenants(house.tenants()),
@@ -90,8 +94,15 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         documents: documents(config, metadata.as_ref(), &settings.endpoints)?,
         metadata,
         read_only: false,
+        desk: Some(desk.clone()),
     };
-    let ended = session::serve(serve(served, settings, || (), house.keep()))?;
+    let keep = async {
+        tokio::select! {
+            () = house.keep() => {}
+            () = desk.keep() => {}
+        }
+    };
+    let ended = session::serve(serve(served, settings, || (), keep))?;
     house.close();
     ended.map(|()| 0)
 }
@@ -107,6 +118,8 @@ struct Served {
     /// What anybody may read.
     documents: Vec<Document>,
     read_only: bool,
+    /// Who takes what is sent, where anything is.
+    desk: Option<Desk>,
 }
 
 /// The scopes that a client asks for at first.
@@ -214,6 +227,7 @@ struct Service {
     documents: Vec<Document>,
     tools: usize,
     read_only: bool,
+    desk: Option<Desk>,
 }
 
 impl Service {
@@ -251,6 +265,7 @@ impl Service {
             documents: served.documents,
             tools,
             read_only: served.read_only,
+            desk: served.desk,
         })
     }
 
@@ -321,6 +336,7 @@ impl Service {
             body_bytes_max: http.body_bytes_max,
             body_within: Duration::from_secs(http.body_deadline_s),
             probe: self.probe(settings.public),
+            push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
         }
     }
 

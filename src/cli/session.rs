@@ -288,6 +288,7 @@ pub fn options(config: &Config) -> Options {
         readers_max: store.readers_max,
         cache_kib: u32::try_from(store.cache_kib).unwrap_or(u32::MAX),
         read_only: false,
+        durable: false,
     }
 }
 

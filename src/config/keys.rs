@@ -320,6 +320,46 @@ sections! {
             "ten agents at work; one organization does not take the places of the others";
     }
 
+    /// What `runlore push` and `POST /v1/runs` send to a server of many organizations (`tenants.data_dir`).
+    ingest: Ingest {
+        /// Bytes of a log that comes in one request; a larger one comes in parts.
+        body_bytes_max: u64 = (64 * MIB, 64 * 1024, 4 * GIB, "bytes"),
+            "nearly every log; what breaks on the way is sent again from its beginning";
+        /// All of a log or a part is due within this.
+        body_deadline_s: u64 = (300, 1, 3600, "seconds"),
+            "the largest body over a line of 2 Mbit/s";
+        /// Bytes of one part.
+        part_bytes_max: u64 = (8 * MIB, 64 * 1024, GIB, "bytes"),
+            "what is lost where a line breaks";
+        /// Bytes of one log that comes in parts.
+        upload_bytes_max: u64 = (4 * GIB, MIB, 1024 * GIB, "bytes"),
+            "logs with images; far below what fills a disk";
+        /// Logs of one project that have come in part.
+        uploads_max: usize = (64, 1, 10_000, "logs"),
+            "several CI jobs at once, and what they left behind";
+        /// Bytes that they take on the disk together.
+        uploads_bytes_max: u64 = (16 * GIB, MIB, 16_384 * GIB, "bytes"),
+            "one project does not fill the disk of the others";
+        /// How long a log stays that has come in part and of which nothing more comes.
+        upload_keep_h: u64 = (24, 1, 8760, "hours"),
+            "a CI job that broke is run again on the same day";
+        /// Files of one bundle: a log with what stands beside it.
+        bundle_files_max: usize = (20_000, 1, 1_000_000, "files"),
+            "a transcript for each attempt of a large run";
+        /// Bytes that a bundle may inflate to.
+        bundle_bytes_max: u64 = (8 * GIB, MIB, 1024 * GIB, "bytes"),
+            "twice the largest upload: transcripts pack well";
+        /// Bodies that come in at once, a quarter of them of one organization; more are asked to come again.
+        receiving: usize = (32, 1, 4096, "bodies"),
+            "each holds a quarter of a MiB of memory";
+        /// Logs that are read into projects at once; more wait.
+        concurrent: usize = (2, 1, 4, "logs"),
+            "there are eight threads for all that reads and writes, and reading comes first";
+        /// How long a sender waits for its log to be read before it is told to ask again; the reading goes on.
+        wait_s: u64 = (60, 1, 3600, "seconds"),
+            "under what proxies allow";
+    }
+
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
     admin: Admin {
         /// Where it listens.

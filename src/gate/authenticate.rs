@@ -107,6 +107,11 @@ impl<S> Authenticate<S> {
     fn asker<B>(&self, request: &mut Request<B>) -> Result<Asker, Barred> {
         let asker = match Visit::of(request).ok_or(Barred::Internal)?.route {
             Some(Route::Mcp(_)) => known(&self.authority, request.headers()),
+            // Nobody sends anything: there is nothing to find out first.
+            Some(Route::Runs | Route::Upload) => known(&self.authority, request.headers()).and_then(|asker| match asker {
+                Asker::Known(Some(caller)) if caller.identified().is_none() => Err(Barred::Unauthenticated { sent: false }),
+                asker => Ok(asker),
+            }),
             Some(Route::Health | Route::Document(_)) => Ok(Asker::Known(None)),
             // A request that no step gave a route to is let nowhere.
             None => Err(Barred::Internal),

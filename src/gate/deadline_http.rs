@@ -14,7 +14,12 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, Service};
 
-use super::{BoxFuture, refusal::Barred, step::Answered, visit::Visit};
+use super::{
+    BoxFuture,
+    refusal::Barred,
+    step::Answered,
+    visit::{Route, Visit},
+};
 
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -28,13 +33,14 @@ pub const fn computed(body: Duration, slot: Duration, call: Duration) -> Duratio
 #[derive(Debug, Clone, Copy)]
 pub struct HttpDeadlineLayer {
     after: Duration,
+    pushes: Duration,
 }
 
 impl HttpDeadlineLayer {
-    /// The step; `after` comes from [`computed`].
+    /// The step; `after` comes from [`computed`], `pushes` too: it holds where logs are sent.
     #[must_use]
-    pub const fn new(after: Duration) -> Self {
-        Self { after }
+    pub const fn new(after: Duration, pushes: Duration) -> Self {
+        Self { after, pushes }
     }
 }
 
@@ -42,7 +48,7 @@ impl<S> Layer<S> for HttpDeadlineLayer {
     type Service = HttpDeadline<S>;
 
     fn layer(&self, inner: S) -> HttpDeadline<S> {
-        HttpDeadline { inner, after: self.after }
+        HttpDeadline { inner, layer: *self }
     }
 }
 
@@ -50,7 +56,7 @@ impl<S> Layer<S> for HttpDeadlineLayer {
 #[derive(Debug, Clone)]
 pub struct HttpDeadline<S> {
     inner: S,
-    after: Duration,
+    layer: HttpDeadlineLayer,
 }
 
 impl<S, B> Service<Request<B>> for HttpDeadline<S>
@@ -68,7 +74,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let request_id = Visit::id_of(&request);
-        let answer = tokio::time::timeout(self.after, self.inner.call(request));
+        let push = Visit::of(&request).and_then(|visit| visit.route).is_some_and(Route::is_push);
+        let after = if push { self.layer.pushes } else { self.layer.after };
+        let answer = tokio::time::timeout(after, self.inner.call(request));
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| {
                 tracing::error!(requestId = &*request_id, "a request met the last deadline; one before it failed");
@@ -97,7 +105,7 @@ mod tests {
                 Ok(Response::new(Body::empty()))
             }
         });
-        let service = HttpDeadlineLayer::new(Duration::from_millis(20)).layer(never);
+        let service = HttpDeadlineLayer::new(Duration::from_millis(20), Duration::from_secs(60)).layer(never);
         let response = service.oneshot(request().body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(response.status(), 504);
         assert!(text(response).await.contains("took too long"));

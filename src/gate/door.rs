@@ -23,6 +23,7 @@ use super::{
     health::{HealthLayer, Probe},
     host::{HostLayer, HostRules},
     inflight::InflightLayer,
+    ingest::{Ingest, IngestLayer},
     measure::MeasureLayer,
     message::Message,
     origin::{OriginLayer, OriginRules},
@@ -44,6 +45,15 @@ pub struct Endpoint {
     pub path: String,
     /// Whether its legacy answers are event streams (DESIGN.md section 3).
     pub legacy_streams: bool,
+}
+
+/// Where logs are sent to, and how long one request of it may take.
+#[derive(Clone)]
+pub struct Push {
+    /// Who takes them.
+    pub desk: Arc<dyn Ingest>,
+    /// From a request's head to its answer.
+    pub within: Duration,
 }
 
 /// What the door needs to know. Each limit is a key of the configuration.
@@ -91,6 +101,8 @@ pub struct Settings {
     pub body_within: Duration,
     /// How the server is.
     pub probe: Probe,
+    /// Where logs are sent to, on a server that takes any.
+    pub push: Option<Push>,
 }
 
 /// The door, ready to be put before an endpoint: the steps that have a state of their own, made once.
@@ -149,7 +161,7 @@ impl Door {
             // From here on a request holds something: no more of them than can be held.
             .layer(self.inflight.clone())
             // Around all that waits.
-            .layer(HttpDeadlineLayer::new(computed(set.body_within, set.slot_wait, set.call_timeout)))
+            .layer(self.deadline())
             // Before a credential is looked at, so that guessing is counted.
             .layer(self.rate.clone())
             // Before the body: nothing is read for someone who may not ask. Health needs no one. Who brings no credential and may ask what
@@ -161,6 +173,8 @@ impl Door {
             .layer(HealthLayer::new(set.probe.clone()))
             // And those.
             .layer(DocumentsLayer::new(&set.documents))
+            // Ends the routes whose bodies are too large to be held.
+            .layer(IngestLayer::new(set.push.as_ref().map(|push| push.desk.clone())))
             // Whole, in bounds, or not at all.
             .layer(BodyLayer::new(self.body()))
             // Once, strictly; everything after works on what this understood.
@@ -171,6 +185,12 @@ impl Door {
     fn challenges(&self) -> Arc<[Challenges]> {
         let set = &self.settings;
         set.endpoints.iter().map(|endpoint| Challenges::new(set.metadata.as_ref(), &endpoint.path)).collect()
+    }
+
+    fn deadline(&self) -> HttpDeadlineLayer {
+        let set = &self.settings;
+        let calls = computed(set.body_within, set.slot_wait, set.call_timeout);
+        HttpDeadlineLayer::new(calls, set.push.as_ref().map_or(calls, |push| computed(push.within, Duration::ZERO, Duration::ZERO)))
     }
 
     fn hosts(&self) -> HostRules {
@@ -238,6 +258,7 @@ mod tests {
             body_bytes_max: 200,
             body_within: Duration::from_millis(50),
             probe: Probe { known, ready },
+            push: None,
         }
     }
 

@@ -40,6 +40,8 @@ impl MeasureLayer {
             "mcp"
         } else if path.ends_with("/health") {
             "health"
+        } else if path == "/v1/runs" || path.starts_with("/v1/uploads/") {
+            "push"
         } else {
             "other"
         }

@@ -8,7 +8,10 @@ use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
-use super::message::{Era, Id};
+use super::{
+    ingest::Refused,
+    message::{Era, Id},
+};
 
 /// The word of the step that refused, as an extension of its answer, for whoever counts.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +83,8 @@ pub enum Barred {
         /// The request's id where it could be read.
         id: Option<Id>,
     },
+    /// What was sent to be kept is not taken.
+    Push(Refused),
     /// A fault of ours, a panic included.
     Internal,
 }
@@ -104,6 +109,7 @@ impl Barred {
             Self::TooLarge { .. } => "too_large",
             Self::Timeout | Self::Deadline => "timeout",
             Self::Malformed { .. } => "malformed",
+            Self::Push(refused) => refused.reason(),
             Self::Internal => "internal",
         }
     }
@@ -125,6 +131,7 @@ impl Barred {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::Framing | Self::Malformed { .. } => StatusCode::BAD_REQUEST,
             Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
+            Self::Push(refused) => refused.status(),
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -152,6 +159,7 @@ impl Barred {
             Self::Timeout => "the body did not come in time".into(),
             Self::Deadline => "the request took too long".into(),
             Self::Malformed { message, .. } | Self::Denied { message, .. } => message.clone(),
+            Self::Push(refused) => refused.sentence(),
             Self::Internal => "an internal error; the log has it under this request id".into(),
         }
     }
@@ -160,6 +168,7 @@ impl Barred {
         match self {
             Self::Rate { retry_after_s } | Self::TenantRate { retry_after_s } => Some(*retry_after_s),
             Self::Overloaded | Self::CallerBusy { .. } => Some(1),
+            Self::Push(refused) => refused.retry_after_s(),
             _ => None,
         }
     }
@@ -195,6 +204,10 @@ impl Barred {
                 let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
                 headers.extend(HeaderValue::from_str(&challenge).ok().map(|value| (header::WWW_AUTHENTICATE, value)));
             }
+            Self::Push(refused) => {
+                let challenge = refused.challenge().and_then(|text| HeaderValue::from_str(&text).ok());
+                headers.extend(challenge.map(|challenge| (header::WWW_AUTHENTICATE, challenge)));
+            }
             // What is left of the body is not read: the connection cannot be used again.
             Self::Framing | Self::TooLarge { .. } | Self::Timeout => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -207,6 +220,9 @@ impl Barred {
     fn body(&self, id: Option<&Id>, request_id: &str) -> String {
         let (code, data) = match self {
             Self::Malformed { code, data, .. } => (*code, data.clone()),
+            Self::Push(refused) => {
+                (if refused.status() == StatusCode::INTERNAL_SERVER_ERROR { -32603 } else { -32000 }, Some(refused.data()))
+            }
             Self::Internal => (-32603, None),
             _ => (-32000, None),
         };

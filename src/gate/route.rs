@@ -17,6 +17,11 @@ use super::{
     visit::{Route, Visit},
 };
 
+/// Where logs are sent to, on a server of many organizations.
+const RUNS: &str = "/v1/runs";
+/// Where parts of them are sent to, by their digests.
+const UPLOADS: &str = "/v1/uploads/";
+
 /// The paths that are served.
 #[derive(Debug, Clone)]
 pub struct Routes {
@@ -46,12 +51,13 @@ impl Routes {
         if let Some(index) = self.endpoints.iter().position(|endpoint| endpoint.mcp == path) {
             return if method == Method::POST { Ok(Route::Mcp(index)) } else { Err(Barred::Method("POST")) };
         }
-        let read = if self.endpoints.iter().any(|endpoint| endpoint.health == path) {
-            Route::Health
-        } else {
-            self.documents.iter().position(|document| document == path).map(Route::Document).ok_or(Barred::NotFound)?
-        };
-        if method == Method::GET || method == Method::HEAD { Ok(read) } else { Err(Barred::Method("GET, HEAD")) }
+        if self.endpoints.iter().any(|endpoint| endpoint.health == path) {
+            return read(Route::Health, method);
+        }
+        if let Some(index) = self.documents.iter().position(|document| document == path) {
+            return read(Route::Document(index), method);
+        }
+        if self.placed { push(path, method) } else { Err(Barred::NotFound) }
     }
 
     /// The endpoint and the organization and project that a path below it names, if it can be such a path: whether they are there is found out
@@ -63,6 +69,30 @@ impl Routes {
         };
         self.endpoints.iter().enumerate().filter(|_| self.placed).find_map(below)
     }
+}
+
+/// The digest that a path of uploads names: SHA-256, in lower case.
+#[must_use]
+pub fn upload(path: &str) -> Option<&str> {
+    let digest = path.strip_prefix(UPLOADS)?;
+    let hexadecimal = digest.len() == 64 && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    hexadecimal.then_some(digest)
+}
+
+fn push(path: &str, method: &Method) -> Result<Route, Barred> {
+    let (route, methods, allow): (_, &[Method], _) = if path == RUNS {
+        (Route::Runs, &[Method::POST], "POST")
+    } else if upload(path).is_some() {
+        (Route::Upload, &[Method::PUT, Method::GET, Method::HEAD], "PUT, GET, HEAD")
+    } else {
+        return Err(Barred::NotFound);
+    };
+    if methods.contains(method) { Ok(route) } else { Err(Barred::Method(allow)) }
+}
+
+/// A route that is only read.
+fn read(route: Route, method: &Method) -> Result<Route, Barred> {
+    if method == Method::GET || method == Method::HEAD { Ok(route) } else { Err(Barred::Method("GET, HEAD")) }
 }
 
 impl Check for Routes {
@@ -173,6 +203,30 @@ mod tests {
             assert_eq!(asked(true, "POST", none), Err(Barred::NotFound), "{none}");
         }
         assert_eq!(asked(false, "POST", "/mcp/acme/main"), Err(Barred::NotFound));
+    }
+
+    #[test]
+    fn logs_are_sent_where_there_are_many_projects() {
+        let digest = "0123456789abcdef".repeat(4);
+        let upload = format!("/v1/uploads/{digest}");
+        let find = |placed, method: &str, path: &str| Routes::new(&["/mcp".to_owned()], &[], placed).find(path, &method.parse().unwrap());
+        assert_eq!((find(true, "POST", "/v1/runs"), find(true, "PUT", &upload)), (Ok(Route::Runs), Ok(Route::Upload)));
+        assert_eq!((find(true, "GET", &upload), find(true, "HEAD", &upload)), (Ok(Route::Upload), Ok(Route::Upload)));
+        assert_eq!(find(true, "GET", "/v1/runs"), Err(Barred::Method("POST")));
+        assert_eq!(find(true, "DELETE", &upload), Err(Barred::Method("PUT, GET, HEAD")));
+        for path in [
+            "/v1",
+            "/v1/",
+            "/v1/runs/",
+            "/v1/uploads",
+            "/v1/uploads/",
+            "/v1/uploads/../x",
+            &upload.replace('f', ""),
+            &upload.to_uppercase(),
+        ] {
+            assert_eq!(find(true, "PUT", path), Err(Barred::NotFound), "{path}");
+        }
+        assert_eq!((find(false, "POST", "/v1/runs"), find(false, "PUT", &upload)), (Err(Barred::NotFound), Err(Barred::NotFound)));
     }
 
     #[test]

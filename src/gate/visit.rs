@@ -17,6 +17,18 @@ pub enum Route {
     Health,
     /// A document that anybody may read: GET, no token. The index is into the documents.
     Document(usize),
+    /// A log or a run record that is sent: POST.
+    Runs,
+    /// A part of one, or how much of it is there: PUT, GET, HEAD.
+    Upload,
+}
+
+impl Route {
+    /// Whether logs are sent here (`ingest` answers), so that a body may be large and slow.
+    #[must_use]
+    pub const fn is_push(self) -> bool {
+        matches!(self, Self::Runs | Self::Upload)
+    }
 }
 
 /// What is known of one request.

@@ -6,7 +6,9 @@
 
 mod file;
 mod group;
+mod list;
 mod pipe;
+mod receive;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,7 @@ use std::{
 };
 
 use self::group::Grouped;
+pub use self::{list::Listed, receive::Received};
 use super::{
     git::Ancestry,
     progress::{Progress, Silent},
@@ -81,6 +84,8 @@ pub struct Indexer<'a> {
     pub file_bytes_max: u64,
     /// The environment for git: the values of [`super::git::ENVIRONMENT`].
     pub environment: Vec<(OsString, OsString)>,
+    /// The commits before the logs' own, as whoever sent them says, nearest first; none asks git.
+    pub said: Option<&'a [String]>,
     /// How a log is opened.
     pub open: Open,
 }
@@ -116,6 +121,8 @@ struct Pass<'a> {
     report: Report,
     /// Directories of which nothing can be said to be gone.
     unread: Vec<PathBuf>,
+    /// Whether it reads what was sent.
+    received: bool,
 }
 
 /// What is wrong with a run's id that was given by hand or by a source's rule, if anything.
@@ -147,6 +154,7 @@ impl<'a> Indexer<'a> {
             bounds: Bounds::default(),
             file_bytes_max: FILE_BYTES_MAX,
             environment: Vec::new(),
+            said: None,
             open: importers::open,
         }
     }
@@ -252,7 +260,7 @@ impl<'a> Pass<'a> {
         let remarks = indexer.store.remarks().map_err(stopped)?;
         let known = known.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
         let ancestry = Ancestry::new(indexer.root, &indexer.environment);
-        Ok(Self { indexer, known, remarks, ancestry, report: Report::default(), unread: Vec::new() })
+        Ok(Self { indexer, known, remarks, ancestry, report: Report::default(), unread: Vec::new(), received: false })
     }
 
     /// Whether the declarations stand in the store now.

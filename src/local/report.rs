@@ -89,6 +89,8 @@ pub struct Report {
     pub vanished: u64,
     /// The runs that the written logs belong to, in the end: a retry joins the run of what it retries, whichever came first.
     pub runs: BTreeSet<String>,
+    /// The run of the log that was read last, changed or not.
+    pub belongs: Option<String>,
     /// Attempts read from them, those that a retry replaces too.
     pub attempts: u64,
     /// Their counts.

@@ -126,7 +126,8 @@ impl House {
         let parts = Parts {
             directory: data.join(PROJECTS),
             tenants: tenants.clone(),
-            options: Options { cache_kib: u32::try_from(set.cache_kib).unwrap_or(u32::MAX), ..options },
+            // What was sent and answered for must outlive a power cut: its sender may have nothing left of it.
+            options: Options { cache_kib: u32::try_from(set.cache_kib).unwrap_or(u32::MAX), durable: true, ..options },
             workers,
             limits: config.query_limits(),
             open: Mutex::default(),
@@ -148,6 +149,12 @@ impl House {
     #[must_use]
     pub fn projects(&self) -> Arc<dyn Projects> {
         Arc::new(self.opened.clone())
+    }
+
+    /// The same, for what is sent to them.
+    #[must_use]
+    pub fn opened(&self) -> Opened {
+        self.opened.clone()
     }
 
     /// Whether the control file could be read at one of the last looks.
@@ -241,9 +248,37 @@ fn write_uses(kept: &mut Kept, tenants: &Tenants) {
     kept.used.dedup_by(|a, b| a.0 == b.0);
 }
 
+/// Where what somebody sends is put.
+pub struct Target {
+    /// The project's store.
+    pub store: Arc<dyn store::Store>,
+    /// The directory for what is not in it yet; it may have to be made.
+    pub spool: PathBuf,
+}
+
 /// The projects that are open.
 #[derive(Clone)]
-struct Opened(Arc<Parts>);
+pub struct Opened(Arc<Parts>);
+
+impl Opened {
+    /// The directory of the projects' files.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        self.0.directory.clone()
+    }
+
+    /// The project that `named` names, else the only one that `caller` may see.
+    ///
+    /// # Errors
+    /// Why there is none; what `caller` may not see is not there.
+    pub async fn target(&self, caller: &Caller, named: Option<&str>) -> Result<Target, Lost> {
+        let scope = self.0.scope(caller, None, named)?;
+        let id = scope.project().ok_or(Lost::NotFound)?;
+        let spool = self.0.directory.join(format!("{id}.spool"));
+        let slot = self.0.slot(&scope, clock::monotonic());
+        Ok(Target { store: self.0.clone().opening(scope, slot).await?.store, spool })
+    }
+}
 
 struct Parts {
     directory: PathBuf,

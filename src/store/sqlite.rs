@@ -62,11 +62,13 @@ pub struct Options {
     pub cache_kib: u32,
     /// Never write, even where it is possible. The file must exist.
     pub read_only: bool,
+    /// Whether a write waits until the disk has it; otherwise a power cut may undo the last ones, whole.
+    pub durable: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout_ms: 5_000, readers_max: 4, cache_kib: 8 * 1024, read_only: false }
+        Self { busy_timeout_ms: 5_000, readers_max: 4, cache_kib: 8 * 1024, read_only: false, durable: false }
     }
 }
 

@@ -27,6 +27,7 @@ mod mcp;
 mod notes;
 mod projections;
 mod promptfoo;
+mod push;
 mod query;
 mod real_files;
 mod records;

@@ -181,7 +181,12 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign { path: "ed25519_dalek", only: &["auth::local"], tests: true, reason: "one place makes keys" },
     Foreign { path: "getrandom", only: &["clock"], tests: true, reason: "randomness has one source, as time has" },
-    Foreign { path: "ureq", only: &["auth::jwks"], tests: false, reason: "what the program asks of other servers is asked in one place" },
+    Foreign {
+        path: "ureq",
+        only: &["auth::jwks", "cli::push"],
+        tests: false,
+        reason: "what the program asks of other servers is asked in one place each: keys, and what is pushed",
+    },
     Foreign { path: "governor", only: &["gate::limiter"], tests: false, reason: "one way to count a rate" },
     Foreign {
         path: "prometheus",
@@ -191,7 +196,12 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign { path: "rmcp", only: &["mcp"], tests: false, reason: "the protocol library can be replaced in one place" },
     Foreign { path: "quick_xml", only: &["importers"], tests: true, reason: "XML is a matter of formats" },
-    Foreign { path: "zip", only: &["importers"], tests: true, reason: "archives are a matter of formats" },
+    Foreign {
+        path: "zip",
+        only: &["importers", "local::bundle"],
+        tests: true,
+        reason: "archives are a matter of formats, and of what is sent",
+    },
     Foreign {
         path: "zstd",
         only: &["importers", "transcript"],

@@ -16,7 +16,7 @@ pub enum Framing {
 }
 
 /// Whether the body is JSON. A page of another site cannot say so without asking first (CORS), which is why nothing else will do.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
+pub(in crate::gate) fn is_json(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(header::CONTENT_TYPE).iter();
     let Some(Ok(line)) = lines.next().map(|line| line.to_str()) else { return false };
     let mut parts = line.split(';').map(str::trim);
@@ -31,7 +31,7 @@ fn utf8_or_not_a_charset(parameter: &str) -> bool {
 }
 
 /// Whether the body comes as it is.
-pub(super) fn is_plain(headers: &HeaderMap) -> bool {
+pub(in crate::gate) fn is_plain(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONTENT_ENCODING).iter().all(|line| line.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 

@@ -100,12 +100,12 @@ impl Stat {
 }
 
 /// A file that is open, with what was seen of it before a byte was read.
-struct Reading {
-    file: File,
+pub(super) struct Reading {
+    pub(super) file: File,
     /// Of the file alone.
     own: Stat,
     /// With what stands beside.
-    stat: Stat,
+    pub(super) stat: Stat,
 }
 
 /// Reads a file from its beginning, wherever another reader of the same open file stands.
@@ -167,11 +167,17 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
+    pub(super) fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
         // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
         let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
         let own = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
         Ok(Reading { stat: own.with_beside(candidate), file, own })
+    }
+
+    /// The digest of a candidate and of what stands beside it.
+    pub(super) fn digest_of(&self, candidate: &Candidate) -> Result<String, Unfit> {
+        let Reading { file, .. } = self.reading(candidate)?;
+        Ok(digest(self.indexer, &file, &Directory::new(&candidate.path, &candidate.beside), &candidate.beside)?)
     }
 
     fn held(&mut self, candidate: &Candidate, reading: Reading) -> store::Result<()> {
@@ -215,7 +221,7 @@ impl Pass<'_> {
             }
             Refused::NotALog(reason) => {
                 self.skip(candidate, &reason);
-                self.apply(Change::Skipped { file: stamp, broken: false, reason }).map(drop)
+                self.unreadable(Change::Skipped { file: stamp, broken: false, reason })
             }
             Refused::Broken(reason) => self.broken(candidate, stamp, reason, changed),
         }
@@ -233,7 +239,8 @@ impl Pass<'_> {
 
     /// The reason why a file with the same bytes was no log, where it was not named again.
     fn still_no_log(&self, candidate: &Candidate, stamp: &FileStamp) -> Option<(bool, String)> {
-        let row = self.known.get(&candidate.key).filter(|row| row.stamp.digest == stamp.digest && candidate.source.is_some())?;
+        let again = candidate.source.is_none() || candidate.named;
+        let row = self.known.get(&candidate.key).filter(|row| row.stamp.digest == stamp.digest && !again)?;
         match &row.state {
             FileState::Skipped(reason) => Some((false, reason.clone())),
             FileState::Broken(reason) => Some((true, reason.clone())),
@@ -316,8 +323,13 @@ impl Pass<'_> {
     /// The commits before the log's own: the repository's word, else the log's.
     fn ancestors(&mut self, header: &LogHeader, extras: &mut Extras) -> Vec<String> {
         let sha = header.git.as_ref().and_then(|git| git.sha.clone());
-        let known = sha.map_or_else(Vec::new, |sha| self.ancestry.before(&sha).to_vec());
+        let mut known = match (sha, self.indexer.said) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(said)) => said.to_vec(),
+            (Some(sha), None) => self.ancestry.before(&sha).to_vec(),
+        };
         let mut said = std::mem::take(&mut extras.ancestors);
+        known.truncate(ANCESTORS_MAX);
         said.truncate(ANCESTORS_MAX);
         if known.is_empty() { said } else { known }
     }
@@ -333,6 +345,7 @@ impl Pass<'_> {
         } else {
             report.unchanged += 1;
         }
+        report.belongs.clone_from(&applied.run_id);
         report.runs.extend(applied.run_id.filter(|_| applied.changed));
         if changed() {
             report.notes.push(Remark::new(&candidate.key, "changed while it was read; the next look reads it again"));
@@ -346,7 +359,12 @@ impl Pass<'_> {
             return Ok(());
         }
         self.complain(&candidate.key, &reason);
-        self.apply(Change::Skipped { file, broken: true, reason }).map(drop)
+        self.unreadable(Change::Skipped { file, broken: true, reason })
+    }
+
+    /// Remembers what cannot be read, so that it is not read again; not of what was sent: that is refused, and an older state of it stays.
+    fn unreadable(&mut self, change: Change<'_>) -> store::Result<()> {
+        if self.received { Ok(()) } else { self.apply(change).map(drop) }
     }
 
     fn apply(&mut self, change: Change<'_>) -> store::Result<Applied> {
@@ -358,7 +376,7 @@ impl Pass<'_> {
 
 /// Gives the log the run that the source's rule makes (decision 93); whether the rule did. A log that lacks what a rule asks for keeps its
 /// own run; for metadata, which somebody meant every log to have, that is a complaint.
-fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String> {
+pub(super) fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<bool, String> {
     let run_key = match rule {
         RunRule::RunId => None,
         RunRule::EvalSet => header.round.clone(),
@@ -385,7 +403,7 @@ fn is_kept_record(candidate: &Candidate) -> bool {
     kept && candidate.path.file_name().is_some_and(|name| name == RECORD)
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out

@@ -53,6 +53,8 @@ pub(super) fn companions(main: &Path, bounds: Bounds) -> Vec<String> {
     };
     let mut names: Vec<String> = found.iter().filter_map(|file| relative(directory, file)).collect();
     names.retain(|other| beside::belongs(name, other));
+    // In the order of a walk, so that the digest over all is the same however the main file was found.
+    names.sort_unstable_by(|a, b| Path::new(a).cmp(Path::new(b)));
     names
 }
 
@@ -211,7 +213,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hostname", top.path().join("transcripts/link.jsonl")).unwrap();
         let mut names = companions(&main, Bounds::default());
         without_links(&main, &mut names);
-        assert_eq!(names, ["transcripts/1.jsonl", "analysis/cached/a.md"]);
+        assert_eq!(names, ["analysis/cached/a.md", "transcripts/1.jsonl"]);
         let directory = Directory::new(&main, &names);
         let mut text = String::new();
         io::Read::read_to_string(&mut directory.open("transcripts/1.jsonl").unwrap(), &mut text).unwrap();

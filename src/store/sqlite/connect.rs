@@ -133,7 +133,7 @@ fn configure(connection: &Connection, options: &Options) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     // Without this SQLite looks at bound values while it plans, and plans anew whenever they change: ten times the cost of a seek.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "synchronous", if options.durable { "full" } else { "normal" })?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
