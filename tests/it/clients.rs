@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{
-    harness::{Project, Ran, offered, ran},
+    harness::{Project, Ran, offered, ran, registry},
     http::service::Service,
 };
 
@@ -16,9 +16,9 @@ fn set_by_tests_run(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run tests/run, which installs the clients"))
 }
 
-/// What is asked of every tool, and what must be refused.
-fn calls() -> String {
-    json!([
+/// What is asked of each of `tools`, and what must be refused.
+fn calls(tools: &[String]) -> String {
+    let mut calls = json!([
         {"tool": "compare", "arguments": {"since": "2026-11-22"}},
         {"tool": "compare", "arguments": {"base": "latest~5", "by": "case", "all": true}},
         {"tool": "history", "arguments": {"by": "case", "limit": 3}},
@@ -32,25 +32,29 @@ fn calls() -> String {
         {"tool": "verify", "arguments": {"handle": "ev1_nothing"}, "expect": "error"},
         {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
-    ])
-    .to_string()
+    ]);
+    if tools.iter().any(|tool| tool == "list_eval_run_projections") {
+        let call = json!({"tool": "list_eval_run_projections", "arguments": {"eval_id": "refund_policy", "limit": 2}});
+        calls.as_array_mut().unwrap().push(call);
+    }
+    calls.to_string()
 }
 
-fn client(interpreter: &str, script: &str, mode: &str, server: &[&str]) -> Ran {
+fn client(interpreter: &str, script: &str, mode: &str, server: &[&str], tools: &[String]) -> Ran {
     let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(set_by_tests_run(interpreter));
-    ran(command.args([&script, "--mode", mode, "--calls", &calls()]).args(server).output().unwrap())
+    ran(command.args([&script, "--mode", mode, "--calls", &calls(tools)]).args(server).output().unwrap())
 }
 
-/// What the client reports of a server that is right.
-fn passed(ran: &Ran) -> Value {
+/// What the client reports of a server that is right, and has `tools`.
+fn passed(ran: &Ran, tools: &[String]) -> Value {
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     let line: Value = serde_json::from_str(ran.out.trim()).unwrap();
     // A pinned modern client never asks who the server is.
     assert!(line["server"].is_null() || line["server"]["name"] == "runlore", "{line}");
     assert_eq!(
         (line["tools"].as_array().map(Vec::len), &line["skipped"], &line["errors"]),
-        (Some(offered().len()), &json!([]), &json!([])),
+        (Some(tools.len()), &json!([]), &json!([])),
         "{line}"
     );
     line
@@ -60,14 +64,16 @@ fn passed(ran: &Ran) -> Value {
 fn check(interpreter: &str, script: &str, mode: &str) -> Value {
     let project = Project::demo();
     let place = project.path().to_str().unwrap();
-    let stdio = passed(&client(interpreter, script, mode, &["--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project", place]));
+    let tools = offered();
+    let stdio = client(interpreter, script, mode, &["--", env!("CARGO_BIN_EXE_runlore"), "mcp", "--project", place], &tools);
+    let stdio = passed(&stdio, &tools);
     let service = Service::start(&["--token", TOKEN]);
     let url = format!("http://127.0.0.1:{}/mcp", service.port);
-    let http = passed(&client(interpreter, script, mode, &["--url", &url, "--token", TOKEN]));
+    let http = passed(&client(interpreter, script, mode, &["--url", &url, "--token", TOKEN], &tools), &tools);
     assert_eq!(stdio["protocolVersion"], http["protocolVersion"], "{http}");
     assert_eq!(stdio["called"], http["called"], "{http}");
     read_all(&stdio, &http);
-    let stranger = client(interpreter, script, mode, &["--url", &url]);
+    let stranger = client(interpreter, script, mode, &["--url", &url], &tools);
     assert_eq!(stranger.code, 1, "{}", stranger.out);
     http
 }
@@ -87,7 +93,8 @@ fn read_all(stdio: &Value, http: &Value) {
 fn check_streamed(interpreter: &str, script: &str) {
     let service = Service::serve("");
     let url = format!("http://127.0.0.1:{}/api/mcp", service.port);
-    passed(&client(interpreter, script, "legacy", &["--url", &url]));
+    let tools = registry();
+    passed(&client(interpreter, script, "legacy", &["--url", &url], &tools), &tools);
 }
 
 #[test]
