@@ -9,7 +9,7 @@
 //! | [`domain`] | the words as types and the rules over them: outcomes and counts, verdicts, keys, references, grouping, comparing |
 //! | [`stats`] | intervals, paired tests, corrections, power: pure functions, each with its source |
 //! | [`transcript`] | JSON lines packed as compressed chunks, read by page |
-//! | [`auth`] | who calls; a [`auth::Scope`] only comes from a [`auth::Caller`] |
+//! | [`auth`] | who calls: keys and tokens of organizations' callers; a [`auth::Scope`] only comes from a [`auth::Caller`] |
 //! | [`store`] | the port: a handle on one project; [`store::sqlite`] is the adapter, a plain model passes the same contract |
 //! | [`importers`] | bytes to a header and attempts, in bounded memory |
 //! | [`local`] | a project on this disk: its root, `runlore.toml`, and the index of its logs |
@@ -17,7 +17,7 @@
 //! | [`commands`] | child processes: questions in SQL run in workers that can be killed |
 //! | [`gate`] | THE WAY OF A REQUEST: the list of steps over every call |
 //! | [`mcp`] | the only place that knows rmcp |
-//! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop |
+//! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop, [`serve::tenants`] the projects of organizations, [`serve::ingest`] what is pushed |
 //! | [`health`] | whether the service can answer |
 //! | [`admin`] | the private listener: liveness, readiness, metrics |
 //! | [`cli`] | the command line, and where a local run is put together |

@@ -89,7 +89,7 @@ pub fn run(args: &PushArgs, place: &Place, output: &mut Output) -> Result<u8, Cl
     let total = runs.values().fold(Run::default(), |total, run| total.plus(run));
     output.say(&format!("{} logs in {} runs: {} sent, {} there already.", logs.len(), runs.len(), total.sent, total.there));
     whole?;
-    Ok(u8::from(!report.is_clean() || total.refused > 0))
+    Ok(u8::from(!report.is_clean() || report.named_skipped.total > 0 || total.refused > 0))
 }
 
 /// The key: the variable's, else the file's without its line break.
@@ -192,5 +192,7 @@ fn sent(sender: &Sender<'_>, logs: &[Listed], output: &mut Output) -> (BTreeMap<
 }
 
 fn stopped(fault: &Fault) -> CliError {
-    CliError::Refused(format!("{fault}; what was sent before is there, and the same command sends the rest"))
+    // What the server does not take of this key or project it will not take the next time either.
+    let again = if fault.is_final() { "" } else { "; what was sent before is there, and the same command sends the rest" };
+    CliError::Refused(format!("{fault}{again}"))
 }

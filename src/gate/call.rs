@@ -186,6 +186,6 @@ impl Refusal {
     }
 }
 
-fn seconds(count: u64) -> String {
+pub(in crate::gate) fn seconds(count: u64) -> String {
     if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") }
 }

@@ -226,6 +226,9 @@ where
         }
         Err(refused) => {
             line.outcome = refused.reason();
+            if refused == Refused::Internal {
+                tracing::error!(requestId = &*line.request_id, "what was sent could not be taken; the line before says why");
+            }
             // A client that waits for leave has sent nothing; reading would give it.
             let ended = body.is_end_stream() || !(waits && body.read() == 0) && drained(&mut body).await;
             let mut response = Barred::Push(refused).response(&line.request_id);

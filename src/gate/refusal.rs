@@ -9,6 +9,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
 use super::{
+    call::seconds,
     ingest::Refused,
     message::{Era, Id},
 };
@@ -147,9 +148,9 @@ impl Barred {
             Self::CallerBusy { max } => {
                 format!("too many requests at once from this address: at most {max} at once; try again in 1 second")
             }
-            Self::Rate { retry_after_s } => format!("too many requests from this address; try again in {retry_after_s} seconds"),
+            Self::Rate { retry_after_s } => format!("too many requests from this address; try again in {}", seconds(*retry_after_s)),
             Self::TenantRate { retry_after_s } => {
-                format!("too many requests from your organization; try again in {retry_after_s} seconds")
+                format!("too many requests from your organization; try again in {}", seconds(*retry_after_s))
             }
             Self::Unauthenticated { sent: true } => "the bearer token is not valid".into(),
             Self::Unauthenticated { sent: false } => "a bearer token is needed in the Authorization header".into(),

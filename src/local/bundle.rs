@@ -138,14 +138,17 @@ fn wanted(main: &str, name: &str, entry: &OwnedZipFileEntry, into: &Path) -> Res
     Ok(Some(into.join(name)))
 }
 
-/// Whether `name` is relative and stays below where it begins.
+/// Bytes of one part of a name, as file systems take it.
+const PART_BYTES_MAX: usize = 200;
+
+/// Whether `name` is relative, stays below where it begins, and can be a file's.
 #[must_use]
 pub fn is_plain(name: &str) -> bool {
     let parts = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     // What `components` passes over in silence counts here too.
     parts
         && !name.is_empty()
-        && name.split('/').all(|part| !part.is_empty() && part != ".")
+        && name.split('/').all(|part| !part.is_empty() && part != "." && part.len() <= PART_BYTES_MAX)
         && !name.chars().any(|c| c.is_control() || c == '\\')
 }
 
@@ -157,16 +160,18 @@ fn one(
     limits: BundleLimits,
 ) -> Result<(), Unpacked> {
     let broken = |error: &dyn std::fmt::Display| Unpacked::Wrong(format!("an entry of the bundle cannot be read: {error}"));
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(Unpacked::Disk)?;
-    }
     // A second entry of one name is refused: which of them counts would be a guess.
-    let mut out = File::create_new(path).map_err(|error| match error.kind() {
+    let taken = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
             Unpacked::Wrong("two entries of the bundle have one name".to_owned())
         }
+        io::ErrorKind::InvalidFilename => Unpacked::Wrong("an entry of the bundle has a name that is too long".to_owned()),
         _ => Unpacked::Disk(error),
-    })?;
+    };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(taken)?;
+    }
+    let mut out = File::create_new(path).map_err(taken)?;
     let mut packed = entry.as_ref().with_reader(input, ZipReadOptions::default()).map_err(|error| broken(&error))?;
     let mut block = Vec::new();
     loop {

@@ -42,6 +42,8 @@ use crate::{
 
 /// Bytes of the JSON that goes with a log that came in parts: 500 commits, and room.
 const MANIFEST_BYTES_MAX: u64 = 64 * 1024;
+/// They are due within this: nobody holds a place with a few bytes for as long as a log may take.
+const MANIFEST_WITHIN: Duration = Duration::from_secs(10);
 /// One organization takes at most this part of the places: 1 in ...
 const SHARE: usize = 4;
 /// How often what was left behind is looked for.
@@ -61,6 +63,8 @@ struct Parts {
     looking: Semaphore,
     /// The bodies that come from each organization.
     shares: Shared<Arc<str>, Semaphore>,
+    /// The logs that are read for each organization.
+    import_shares: Shared<Arc<str>, Semaphore>,
     /// Whose turn it is in each project: what a log is called depends on those that are there.
     turns: Shared<PathBuf, Turn<()>>,
 }
@@ -100,6 +104,7 @@ impl Desk {
             importing: Arc::new(Semaphore::new(limits.concurrent)),
             looking: Semaphore::new(limits.concurrent),
             shares: Shared::new(),
+            import_shares: Shared::new(),
             turns: Shared::new(),
             limits,
         }))
@@ -141,7 +146,7 @@ impl Ingest for Desk {
                 (Some(digest), &Method::PUT) => self.0.part(&target, digest, &question, &head, body).await,
                 (Some(digest), _) => self.0.look(&target, digest, question).await,
                 (None, _) => match question.upload.clone() {
-                    Some(digest) => self.0.whole(target, &digest, question, head.json, body).await,
+                    Some(digest) => self.0.whole(target, &digest, question, &head, body).await,
                     None => self.0.direct(target, question, &head.caller, body).await,
                 },
             }
@@ -180,14 +185,18 @@ impl Parts {
     async fn part(&self, target: &Target, digest: &str, question: &Question, head: &Head, body: &mut Counted) -> Result<Taken, Refused> {
         let offset = question.offset.ok_or_else(|| Refused::Argument("say with ?offset= how many bytes came before".to_owned()))?;
         let _place = self.receiving(&head.caller)?;
-        let (spool, digest, limits) = (Spool::of(target), digest.to_owned(), self.limits.clone());
+        let (spool, digest, again, limits) = (Spool::of(target), digest.to_owned(), digest.to_owned(), self.limits.clone());
         let length = head.length.unwrap_or(limits.part_bytes_max);
         let file = blocking(move || uploads::open(&spool, &digest, offset, length, &limits)).await??;
         let max = self.limits.part_bytes_max.min(self.limits.upload_bytes_max.saturating_sub(offset));
         let mut sink = Sink::new(file, max);
         let came = sink.take(body, self.deadline()).await;
-        // What came of a part that broke off stays: the next one begins behind it.
+        // What came of a part that broke off stays: the next one begins behind it. On a full disk nothing does, or it would stay full.
         let written = sink.close().await;
+        if matches!((&came, &written), (Err(Refused::Full), _) | (_, Err(Refused::Full))) {
+            let (spool, digest) = (Spool::of(target), again);
+            blocking(move || uploads::forget(&spool, &digest)).await?;
+        }
         came?;
         let held = offset.saturating_add(written?.bytes);
         Ok(Taken { json: format!("{{\"ok\":true,\"bytes\":{held}}}"), held: Some(held) })
@@ -227,21 +236,23 @@ impl Parts {
         let written = sink.close().await?;
         drop(place);
         question.name.get_or_insert(format!("pushed/{}", written.digest));
-        self.read(target, question, Manifest::default(), Source::Body { fresh, path }).await
+        self.read(target, question, Manifest::default(), Source::Body { fresh, path }, caller).await
     }
 
     /// A log that has come in parts.
-    async fn whole(&self, target: Target, digest: &str, mut question: Question, json: bool, body: &mut Counted) -> Result<Taken, Refused> {
-        let manifest = self.manifest(json, body).await?;
+    async fn whole(&self, target: Target, digest: &str, mut question: Question, head: &Head, body: &mut Counted) -> Result<Taken, Refused> {
+        let place = self.receiving(&head.caller)?;
+        let manifest = self.manifest(head.json, body).await?;
+        drop(place);
         question.name.get_or_insert(format!("pushed/{digest}"));
         let source = Source::Upload { spool: Spool::of(&target), digest: digest.to_owned() };
-        self.read(target, question, manifest, source).await
+        self.read(target, question, manifest, source, &head.caller).await
     }
 
     async fn manifest(&self, json: bool, body: &mut Counted) -> Result<Manifest, Refused> {
         use http_body_util::{BodyExt as _, Limited};
         let max = usize::try_from(MANIFEST_BYTES_MAX).unwrap_or(usize::MAX);
-        let read = tokio::time::timeout(self.deadline(), Limited::new(body, max).collect()).await.map_err(|_| Refused::Late)?;
+        let read = tokio::time::timeout(MANIFEST_WITHIN, Limited::new(body, max).collect()).await.map_err(|_| Refused::Late)?;
         let bytes = read.map_err(|_| Refused::TooLarge { max: MANIFEST_BYTES_MAX })?.to_bytes();
         if bytes.is_empty() {
             return Ok(Manifest::default());
@@ -250,12 +261,25 @@ impl Parts {
     }
 
     /// Reads a log into its project, in its turn. Who waits no longer leaves the reading to its end.
-    async fn read(&self, target: Target, question: Question, manifest: Manifest, source: Source) -> Result<Taken, Refused> {
+    async fn read(
+        &self,
+        target: Target,
+        question: Question,
+        manifest: Manifest,
+        source: Source,
+        caller: &Caller,
+    ) -> Result<Taken, Refused> {
         let wait = Duration::from_secs(self.limits.wait_s);
         let busy = |why| Refused::Busy { why, retry_after_s: 2 };
         let turn = self.turns.of(target.spool.clone(), Turn::default);
-        let waiting = async { (turn.lock_owned().await, self.importing.clone().acquire_owned().await) };
-        let (turn, place) = tokio::time::timeout(wait, waiting).await.map_err(|_| busy("other logs are being read"))?;
+        // Its organization's turn before one of all: many projects of one do not stand before the others.
+        let organization = caller.organization().cloned().unwrap_or_default();
+        let share = self.import_shares.of(organization, || Semaphore::new(self.limits.concurrent.div_ceil(2)));
+        let waiting = async {
+            let turn = turn.lock_owned().await;
+            (turn, share.acquire_owned().await, self.importing.clone().acquire_owned().await)
+        };
+        let (turn, share, place) = tokio::time::timeout(wait, waiting).await.map_err(|_| busy("other logs are being read"))?;
         let job = Job {
             store: target.store,
             question,
@@ -267,7 +291,7 @@ impl Parts {
         };
         let reading = tokio::task::spawn_blocking(move || {
             let done = job.run();
-            drop((turn, place));
+            drop((turn, share, place));
             done
         });
         match tokio::time::timeout(wait, reading).await {

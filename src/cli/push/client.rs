@@ -68,8 +68,13 @@ impl Fault {
     }
 
     /// Whether it takes less at once.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 401 | 403 | 404, .. })
+    }
+
     pub(super) fn is_too_large(&self) -> bool {
-        self.is("too_large")
+        // A proxy's own refusal has no word of ours.
+        self.is("too_large") || matches!(self, Self::Refused { status: 413, .. })
     }
 
     /// Whether what came is not what was to come.
@@ -162,7 +167,11 @@ impl Client {
         let named = |builder: ureq::RequestBuilder<ureq::typestate::WithBody>| builder.header("authorization", &self.authorization);
         let answer = match carries {
             Carries::Nothing => self.agent.get(&url).header("authorization", &self.authorization).call(),
-            Carries::Part(bytes) => named(self.agent.put(&url)).header("content-type", "application/octet-stream").send(bytes),
+            Carries::Part(bytes) => named(self.agent.put(&url))
+                .header("content-type", "application/octet-stream")
+                // What is refused is refused before a part of megabytes is on its way: else the refusal is lost in a broken pipe.
+                .header("expect", "100-continue")
+                .send(bytes),
             Carries::Json(text) => named(self.agent.post(&url)).header("content-type", "application/json").send(text),
         };
         let mut answer = answer.map_err(|error| (Fault::Away(error.to_string()), Some(Duration::ZERO)))?;

@@ -63,13 +63,13 @@ impl Sender<'_> {
     pub(super) fn send(&self, log: &Listed) -> Result<Sent, Fault> {
         let run = self.run.or(log.pinned.as_deref());
         let there = || Sent { run: run.unwrap_or(&log.run).to_owned(), changed: false, complaints: Vec::new() };
-        let seen = self.look(&log.digest, run)?;
+        let seen = self.look(log, &log.digest, run)?;
         if seen.imported {
             self.progress.advance(log.bytes);
             return Ok(there());
         }
         let mut cargo = cargo(log).map_err(|error| Fault::Local(format!("it cannot be read: {}", reason(&error))))?;
-        let mut from = if cargo.bundle { self.look(&cargo.digest, run)?.bytes } else { seen.bytes };
+        let mut from = if cargo.bundle { self.look(log, &cargo.digest, run)?.bytes } else { seen.bytes };
         for _ in 0..MENDS_MAX {
             self.parts(&mut cargo, from)?;
             match self.read(log, &cargo, run) {
@@ -79,11 +79,11 @@ impl Sender<'_> {
                 }
                 // An answer was lost, and the log was read meanwhile; or parts were, which are sent again.
                 Err(fault) if fault.is_not_found() || fault.is_digest() => {
-                    let seen = self.look(&log.digest, run)?;
+                    let seen = self.look(log, &log.digest, run)?;
                     if seen.imported {
                         return Ok(there());
                     }
-                    from = self.look(&cargo.digest, run)?.bytes;
+                    from = self.look(log, &cargo.digest, run)?.bytes;
                 }
                 Err(fault) => return Err(fault),
             }
@@ -96,8 +96,10 @@ impl Sender<'_> {
         project.into_iter().chain(run.map(|run| ("run", run))).collect()
     }
 
-    fn look(&self, digest: &str, run: Option<&str>) -> Result<Seen, Fault> {
-        let answer = self.client.ask(&format!("/v1/uploads/{digest}"), &self.query(run), Carries::Nothing)?;
+    fn look(&self, log: &Listed, digest: &str, run: Option<&str>) -> Result<Seen, Fault> {
+        let mut query = self.query(run);
+        query.extend((log.kind == Kind::Scratch).then_some(("kind", "scratch")));
+        let answer = self.client.ask(&format!("/v1/uploads/{digest}"), &query, Carries::Nothing)?;
         let bytes = answer.get("bytes").and_then(Value::as_u64).unwrap_or_default();
         Ok(Seen { bytes, imported: answer.get("imported") == Some(&Value::Bool(true)) })
     }

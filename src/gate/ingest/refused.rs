@@ -6,7 +6,7 @@
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::auth::Role;
+use crate::{auth::Role, gate::call::seconds};
 
 /// Why something that was sent is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Refused {
             Self::Digest => "what came in parts has another digest than it was sent under, and was removed; send it again from its beginning".into(),
             Self::Late => "the body did not come in time; what came of a part stays".into(),
             Self::Broken => "the body broke off; what came of a part stays".into(),
-            Self::Busy { why, retry_after_s } => format!("{why}; try again in {retry_after_s} seconds"),
+            Self::Busy { why, retry_after_s } => format!("{why}; try again in {}", seconds(*retry_after_s)),
             Self::Full => "the server's disk is full; nothing was changed".into(),
             Self::ReadOnly => "the project takes no writes now; nothing was changed".into(),
             Self::Internal => "an internal error; the log has it under this request id".into(),

@@ -16,6 +16,8 @@ use crate::{
 
 /// The source of what was sent. Nothing looks there, so it never vanishes.
 const SOURCE: &str = "push";
+/// The same of a scratch run: sent again once it is recorded, it is another thing.
+const SCRATCH_SOURCE: &str = "push scratch";
 /// Bytes of a log id's digest in the name of a log whose own name was taken.
 const APART_BYTES: usize = 8;
 
@@ -36,7 +38,7 @@ impl Received<'_> {
     }
 
     fn source(&self) -> String {
-        source_label(SOURCE, &self.rule())
+        source_label(if self.kind == Kind::Scratch { SCRATCH_SOURCE } else { SOURCE }, &self.rule())
     }
 
     /// Whether `row` holds the very bytes with this digest, sent for this run: then sending them again changes nothing.
@@ -164,5 +166,7 @@ mod tests {
         let row = store.files(None).unwrap().into_iter().find(|row| row.stamp.path == "out.xml").unwrap();
         let sent = |run| Received { name: "", run, kind: Kind::Recorded }.is_held(&row, &row.stamp.digest);
         assert_eq!((sent(Some("ci")), sent(None), sent(Some("x"))), (true, false, false));
+        let scratch = Received { name: "", run: Some("ci"), kind: Kind::Scratch };
+        assert!(!scratch.is_held(&row, &row.stamp.digest), "a recorded run is no scratch run");
     }
 }

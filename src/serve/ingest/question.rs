@@ -62,7 +62,12 @@ impl Question {
         self.run
             .as_deref()
             .and_then(run_id_fault)
-            .or_else(|| of(name, "name: give a relative path of at most 512 bytes such as logs/a.json, without .. and control characters"))
+            .or_else(|| {
+                of(
+                    name,
+                    "name: give a relative path of at most 512 bytes, 200 a part, such as logs/a.json, without .. and control characters",
+                )
+            })
             .or_else(|| of(bundle, "bundle: give the name of the main file in the archive, such as run.json"))
             .or_else(|| of(kind, "kind: give recorded or scratch"))
             .or_else(|| of(upload, "upload: give the SHA-256 of the log, 64 hexadecimal digits in lower case"))

@@ -39,7 +39,9 @@ enum Shape {
 }
 
 /// The literals; what is `bear` here is searched in every mixture of cases.
-const LITERALS: [(&str, Shape); 35] = [
+const LITERALS: [(&str, Shape); 36] = [
+    // Our own API keys.
+    ("rlk_", Shape::Dashed(30)),
     ("sk-", Shape::Sk),
     ("ghp_", Shape::Word(20)),
     ("gho_", Shape::Word(20)),

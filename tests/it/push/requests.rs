@@ -232,9 +232,8 @@ fn a_full_disk_is_said_and_loses_nothing() {
         assert_eq!(runs(&service, &reader), ["before"]);
     }
     let service = house.serve();
-    let held = usize::try_from(look(&service, &key, &name)["bytes"].as_u64().unwrap()).unwrap();
-    assert!(held > 0 && held < text.len(), "what came stays: {held}");
-    taken(&service.ask(&put(&service, &key, &name, held, text.as_bytes()[held..].to_vec())));
+    assert_eq!(look(&service, &key, &name)["bytes"], 0, "what filled the disk does not keep it full");
+    taken(&service.ask(&put(&service, &key, &name, 0, text)));
     let read = service.ask(&post(&service, &key, &format!("?upload={name}&name=a.json"), ""));
     assert_eq!(taken(&read)["attempts"], Value::from(20));
     assert!(house.spooled("in-").is_empty() && house.spooled(".part").is_empty());
@@ -244,4 +243,22 @@ fn a_full_disk_is_said_and_loses_nothing() {
 fn a_server_of_one_project_takes_nothing() {
     let service = Service::start(&["--token", "t"]);
     assert_eq!(service.ask(&post(&service, "t", "", "x")).status, 404);
+}
+
+#[test]
+fn a_name_that_no_disk_takes_is_the_senders_fault_and_a_recorded_run_is_no_scratch_run() {
+    let house = House::new("");
+    let (key, service) = (house.sender(), house.serve());
+    let long = "x".repeat(300);
+    assert_eq!(refused(&service.ask(&post(&service, &key, &format!("?name={long}.json"), log("a", "C", 1)))).0, 400);
+    let text = log("scr", "C", 1);
+    taken(&service.ask(&post(&service, &key, "?name=a.json&kind=scratch", text.clone())));
+    let name = digest(&text);
+    let imported = |query: &str| {
+        let request = Request::get(service.port, &format!("/v1/uploads/{name}{query}")).bearer(&key);
+        service.ask(&request).json()["imported"] == true
+    };
+    assert_eq!((imported("?kind=scratch"), imported("")), (true, false), "recorded since, it is sent again");
+    assert_eq!(taken(&service.ask(&post(&service, &key, "?name=a.json", text)))["changed"], true);
+    assert!(imported(""));
 }
