@@ -33,6 +33,12 @@ pub fn request_id() -> String {
     format!("{:016x}", SEED.get_or_init(RandomState::new).hash_one(number))
 }
 
+/// Seconds since 1970, as tokens count them.
+#[must_use]
+pub fn now_s() -> u64 {
+    u64::try_from(now().millis() / 1000).unwrap_or(0)
+}
+
 /// Bytes that nobody can guess.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod extras;
 pub mod flake;
 pub mod grouping;
+pub mod hex;
 pub mod key;
 pub mod log;
 pub mod outcome;

@@ -88,8 +88,7 @@ impl Tenants {
 /// Whom the token speaks for. Why it is refused is for the log: whoever sent it is told only that it is not valid.
 fn verified(tokens: Arc<JwtVerifier>, directory: Arc<Directory>, token: String) -> Verifying {
     Box::pin(async move {
-        let now_s = u64::try_from(clock::now().millis() / 1000).unwrap_or(0);
-        match tokens.verify(&token, now_s).await {
+        match tokens.verify(&token, clock::now_s()).await {
             Ok(verified) => Some(Caller::of_token(&verified)).filter(|caller| !directory.suspended(caller)),
             Err(reason) => {
                 tracing::info!(%reason, "a token was refused");

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     domain::{
         extras::Analysis,
+        hex::hex_of_first,
         run_record::{AttemptRecord, Eval, RunRecord},
     },
     importers::beside::{ANALYSES, RECORD, TRANSCRIPTS},
@@ -107,10 +108,7 @@ pub fn directory_name(run_id: &str) -> String {
         let digest = <sha2::Sha256 as sha2::Digest>::digest(run_id.as_bytes());
         out.truncate(NAME_BYTES_MAX - 17);
         out.push('-');
-        for byte in digest.iter().take(8) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "{byte:02x}");
-        }
+        out.push_str(&hex_of_first(8, &digest));
     }
     out
 }

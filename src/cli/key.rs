@@ -15,7 +15,7 @@ use super::{
 use crate::{
     auth::{KNOWN_SCOPES, Role, api_key},
     clock,
-    domain::time::Timestamp,
+    domain::{hex::hex, time::Timestamp},
     store::control::{ControlChange, KeyRow, NewKey},
 };
 
@@ -140,7 +140,7 @@ fn shown_once(output: &mut Output, sentence: &str, text: &str) {
 /// An id that nobody else has, short enough to be typed.
 fn new_id() -> Result<String, CliError> {
     let random = clock::random::<6>().map_err(CliError::Refused)?;
-    Ok(format!("k{}", random.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+    Ok(format!("k{}", hex(&random)))
 }
 
 fn cells(row: &KeyRow) -> Vec<String> {

@@ -11,7 +11,7 @@ use super::{
     output::Output,
     session::Place,
 };
-use crate::{auth::directory, clock, store::control::ControlChange};
+use crate::{auth::directory, clock, domain::hex::hex, store::control::ControlChange};
 
 /// The arguments of `runlore project`.
 #[derive(Debug, Clone, Args)]
@@ -92,8 +92,7 @@ pub fn run(matches: &ArgMatches, place: &Place, output: &mut Output) -> Result<u
     let args = ProjectArgs::from_arg_matches(matches).map_err(|error| CliError::Usage(error.to_string()))?;
     match args.action {
         Action::Create { name: Named { organization, project }, public, control } => {
-            let random = clock::random::<12>().map_err(CliError::Refused)?;
-            let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = hex(&clock::random::<12>().map_err(CliError::Refused)?);
             control.apply(place, &ControlChange::Project { organization: &organization, slug: &project, id: &id, public })?;
             let next = format!("Next: runlore key create {organization} --name ci --role member --scope runs:write");
             output.say(&format!("Made project {organization}/{project}. {next}"));

@@ -81,8 +81,7 @@ pub fn run(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         Action::Keygen(args) => output.say(&LocalKey::generate(&args.out).map_err(|error| refused(&error))?.jwks()),
         Action::Mint(args) => {
             let key = LocalKey::load(&args.key_file).map_err(|error| refused(&error))?;
-            let now_s = u64::try_from(clock::now().millis() / 1000).unwrap_or(0);
-            output.say(&key.mint(&args.grant(), now_s).map_err(|error| refused(&error))?);
+            output.say(&key.mint(&args.grant(), clock::now_s()).map_err(|error| refused(&error))?);
         }
     }
     Ok(0)

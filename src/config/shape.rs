@@ -76,12 +76,6 @@ impl Section {
     pub fn named(name: &str) -> Option<&'static Self> {
         super::keys::SECTIONS.iter().find(|section| section.name == name)
     }
-
-    /// Its key called `key`.
-    #[must_use]
-    pub fn row(&self, key: &str) -> Option<&'static Row> {
-        self.rows.iter().find(|row| row.key == key)
-    }
 }
 
 macro_rules! shape {

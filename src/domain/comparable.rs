@@ -70,10 +70,7 @@ pub fn changed(head: Side<'_>, base: Side<'_>) -> Vec<String> {
 
 /// The settings among [`JUDGE`] and [`SAMPLING`] that differ.
 fn settings<'a>(was: &'a BTreeMap<String, String>, is: &'a BTreeMap<String, String>) -> impl Iterator<Item = String> + 'a {
-    was.iter().filter_map(|(key, was)| {
-        let name = key.strip_prefix("generation.").unwrap_or(key);
-        differs(name, Some(was), is.get(key).map(String::as_str)).filter(|_| decides(key))
-    })
+    was.iter().filter_map(|(key, was)| differs(deciding(key)?, Some(was), is.get(key).map(String::as_str)))
 }
 
 fn differs(name: &str, was: Option<&str>, is: Option<&str>) -> Option<String> {
@@ -93,7 +90,9 @@ impl Measure {
         let digests = [("dataset", &info.dataset_digest), ("scorer", &info.scorer_digest)];
         let mut out: BTreeMap<String, String> =
             digests.into_iter().filter_map(|(name, digest)| Some((name.to_owned(), digest.clone()?))).collect();
-        out.extend(info.settings.iter().filter(|(key, _)| decides(key)).map(|(key, level)| (format!("setting {key}"), level.clone())));
+        out.extend(
+            info.settings.iter().filter(|(key, _)| deciding(key).is_some()).map(|(key, level)| (format!("setting {key}"), level.clone())),
+        );
         let mut judges = BTreeMap::<&str, Option<&String>>::new();
         for (name, level) in arms.flatten().filter(|(name, _)| JUDGE.contains(&name.as_str())) {
             let held = judges.entry(name).or_insert(Some(level));
@@ -110,10 +109,10 @@ impl Measure {
     }
 }
 
-/// Whether a setting decides how an evaluation is measured.
-fn decides(key: &str) -> bool {
+/// The name of a setting, where it decides how an evaluation is measured.
+fn deciding(key: &str) -> Option<&str> {
     let name = key.strip_prefix("generation.").unwrap_or(key);
-    JUDGE.contains(&name) || SAMPLING.contains(&name)
+    (JUDGE.contains(&name) || SAMPLING.contains(&name)).then_some(name)
 }
 
 /// The changes as a sentence.

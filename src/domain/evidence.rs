@@ -17,7 +17,7 @@ use crate::stats::{self, Interval, Method, PairedCase, PairedResult, Word};
 ///
 /// A row with fewer is not in the family that p is adjusted over: it can never be found, whatever the level, so it is no test (Tarone 1990,
 /// Biometrics 46:515-522; for the false discovery rate Gilbert 2005, Appl. Statist. 54:143-158). How many changed says nothing of the direction.
-pub const CHANGED_MIN: u64 = 6;
+pub const CHANGED_MIN: u64 = stats::exact::TURNED_MIN;
 
 /// What the paired cases say of a difference.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -299,7 +299,7 @@ fn case_of<'a>(cell: &&'a Cell) -> (&'a str, &'a str) {
     (&cell.key.evaluation, cell.key.case.as_deref().unwrap_or_default())
 }
 
-fn paired_case((head, base): &(Counts, Counts)) -> Option<PairedCase> {
+pub(super) fn paired_case((head, base): &(Counts, Counts)) -> Option<PairedCase> {
     Some(PairedCase {
         head: head.rate()?.value(),
         base: base.rate()?.value(),

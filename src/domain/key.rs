@@ -6,6 +6,8 @@
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::hex::hex_of_first;
+
 /// A case's id as text: integer `7` is `7`, the string "7" is `"7"` (quoted), other strings stand as they are.
 ///
 /// A string is quoted when it would otherwise read as a number or as a quoted string, so the two kinds never collide.
@@ -35,7 +37,7 @@ pub fn group_text(id: &str) -> Option<String> {
     if id.len() <= GROUP_BYTES {
         return (!id.is_empty()).then(|| id.to_owned());
     }
-    let digest: String = Sha256::digest(id.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex_of_first(16, &Sha256::digest(id.as_bytes()));
     Some(format!("{}...{digest}", id.get(..id.floor_char_boundary(GROUP_BYTES)).unwrap_or_default()))
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::outcome::Counts;
+use super::{evidence::paired_case, outcome::Counts};
 use crate::stats::{self, PairedCase};
 
 /// Attempts a case that are tried in search of a plan.
@@ -67,8 +67,7 @@ impl Spread {
         let numbers: BTreeMap<&str, u64> = groups.values().map(String::as_str).zip(0..).collect();
         let pair = |case: &C, was: Counts, is: Counts| {
             let group = groups.get(case).and_then(|name| numbers.get(name.as_str())).copied();
-            let (head_attempts, base_attempts) = (u64::from(is.counted()), u64::from(was.counted()));
-            Some(PairedCase { head: is.rate()?.value(), base: was.rate()?.value(), head_attempts, base_attempts, group })
+            Some(PairedCase { group, ..paired_case(&(is, was))? })
         };
         let of = |was: &BTreeMap<C, Counts>, is: &BTreeMap<C, Counts>| {
             let pairs: Vec<PairedCase> = was.iter().filter_map(|(case, was)| pair(case, *was, *is.get(case)?)).collect();

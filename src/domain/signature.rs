@@ -9,7 +9,7 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::Regex;
 use sha2::{Digest as _, Sha256};
 
-use super::{attempt::Attempt, outcome::Outcome};
+use super::{attempt::Attempt, hex::hex_of_first, outcome::Outcome};
 
 /// Characters of a normalised reason: enough to tell causes apart, short enough to stand in a table.
 const REASON_CHARS: usize = 200;
@@ -52,7 +52,7 @@ fn hash(outcome: Outcome, evaluation: &str, check: Option<&str>, reason: &str) -
         digest.update(part.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
         digest.update(part.unwrap_or("").as_bytes());
     }
-    digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    hex_of_first(6, &digest.finalize())
 }
 
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""[^"\n]*"|`[^`\n]*`|\B'[^'\n]*'\B"#).ok());

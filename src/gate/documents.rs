@@ -12,11 +12,11 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{Method, Request, Response};
 use tower::{Layer, Service};
 
 use super::{
-    step::Passage,
+    step::{Passage, json},
     visit::{Route, Visit},
 };
 
@@ -76,18 +76,10 @@ where
             _ => None,
         };
         match document {
-            Some(document) => Passage::answered(answer(document, request.method() == Method::HEAD)),
+            Some(document) => Passage::answered(json(document.json.clone(), request.method() == Method::HEAD)),
             None => Passage::on(self.inner.call(request)),
         }
     }
-}
-
-fn answer(document: &Document, head: bool) -> Response<Body> {
-    let mut response = Response::new(if head { Body::empty() } else { Body::from(document.json.clone()) });
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(document.json.len()));
-    response
 }
 
 #[cfg(test)]
@@ -105,7 +97,7 @@ mod tests {
             async move { through(&layer, request).await }
         };
         let got = ask("GET", Route::Document(0)).await;
-        assert_eq!((got.status().as_u16(), &got.headers()["content-type"]), (200, &HeaderValue::from_static("application/json")));
+        assert_eq!((got.status().as_u16(), &got.headers()["content-type"]), (200, &http::HeaderValue::from_static("application/json")));
         assert_eq!(text(got).await, "{\"a\":1}");
         let head = ask("HEAD", Route::Document(0)).await;
         assert_eq!((head.headers()["content-length"].to_str().unwrap().to_owned(), text(head).await), ("7".to_owned(), String::new()));

@@ -10,13 +10,13 @@ use std::{
 };
 
 use axum::body::Body;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use tower::{Layer, Service};
 
 use super::{
     BoxFuture,
-    step::{Answered, Passage},
+    step::{Answered, Passage, json},
     visit::{Route, Visit},
 };
 
@@ -102,12 +102,8 @@ where
 }
 
 fn answer(health: Health, head: bool) -> Answered {
-    let text = serde_json::to_string(&health).unwrap_or_default();
-    let length = HeaderValue::from(text.len());
-    let mut response = Response::new(if head { Body::empty() } else { Body::from(text) });
+    let mut response = json(serde_json::to_string(&health).unwrap_or_default(), head);
     *response.status_mut() = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(header::CONTENT_LENGTH, length);
     Ok(response)
 }
 

@@ -25,7 +25,7 @@ pub use self::refused::Refused;
 use super::{
     body::media,
     refusal::Barred,
-    step::{Answered, Passage, close_after, drained, refuse},
+    step::{Answered, Passage, close_after, drained, json, refuse},
     visit::{Route, Visit},
 };
 use crate::{
@@ -257,10 +257,7 @@ where
 }
 
 fn answer(taken: Taken, bare: bool) -> Response<Body> {
-    let length = HeaderValue::from(taken.json.len());
-    let mut response = Response::new(if bare { Body::empty() } else { Body::from(taken.json) });
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(header::CONTENT_LENGTH, length);
+    let mut response = json(taken.json, bare);
     if let Some(held) = taken.held {
         response.headers_mut().insert("upload-offset", HeaderValue::from(held));
     }

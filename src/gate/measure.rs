@@ -15,7 +15,11 @@ use axum::body::Body;
 use http::{Request, Response};
 use tower::{Layer, Service};
 
-use super::{BoxFuture, refusal::RefusedBy};
+use super::{
+    BoxFuture,
+    refusal::RefusedBy,
+    route::{RUNS, UPLOADS},
+};
 use crate::{
     clock,
     telemetry::metrics::{self, Metrics},
@@ -40,7 +44,7 @@ impl MeasureLayer {
             "mcp"
         } else if path.ends_with("/health") {
             "health"
-        } else if path == "/v1/runs" || path.starts_with("/v1/uploads/") {
+        } else if path == RUNS || path.starts_with(UPLOADS) {
             "push"
         } else {
             "other"

@@ -16,11 +16,12 @@ use super::{
     step::{Check, Checked},
     visit::{Route, Visit},
 };
+use crate::domain::hex::is_sha256;
 
 /// Where logs are sent to, on a server of many organizations.
-const RUNS: &str = "/v1/runs";
+pub(super) const RUNS: &str = "/v1/runs";
 /// Where parts of them are sent to, by their digests.
-const UPLOADS: &str = "/v1/uploads/";
+pub(super) const UPLOADS: &str = "/v1/uploads/";
 
 /// The paths that are served.
 #[derive(Debug, Clone)]
@@ -74,9 +75,7 @@ impl Routes {
 /// The digest that a path of uploads names: SHA-256, in lower case.
 #[must_use]
 pub fn upload(path: &str) -> Option<&str> {
-    let digest = path.strip_prefix(UPLOADS)?;
-    let hexadecimal = digest.len() == 64 && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    hexadecimal.then_some(digest)
+    path.strip_prefix(UPLOADS).filter(|digest| is_sha256(digest))
 }
 
 fn push(path: &str, method: &Method) -> Result<Route, Barred> {

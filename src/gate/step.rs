@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use http::{HeaderValue, Request, Response, header};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
@@ -116,6 +116,16 @@ impl<F: Future<Output = Answered>> Future for Passage<F> {
             Ways::Stopped { answer } => answer.as_mut().poll(context),
         }
     }
+}
+
+/// An answer of JSON; to HEAD only its head.
+pub fn json(text: impl Into<Bytes>, head: bool) -> Response<Body> {
+    let text = text.into();
+    let length = HeaderValue::from(text.len());
+    let mut response = Response::new(if head { Body::empty() } else { Body::from(text) });
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_LENGTH, length);
+    response
 }
 
 /// What a step does to the answer that comes back.

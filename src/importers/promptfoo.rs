@@ -47,7 +47,10 @@ use super::{
     scan::{Scanner, Sink, Stop},
     unreadable,
 };
-use crate::{domain::extras::Extras, telemetry::redaction::Redactor};
+use crate::{
+    domain::{extras::Extras, hex::hex_of_first},
+    telemetry::redaction::Redactor,
+};
 
 /// The parts of a row that can be long and that an attempt can do without.
 const LONG_KEYS: [&[u8]; 5] = [b"\"response\"", b"\"prompt\"", b"\"vars\"", b"\"testCase\"", b"\"metadata\""];
@@ -132,8 +135,7 @@ fn sha256(input: &mut (impl Read + Seek + ?Sized)) -> std::io::Result<String> {
         };
         hasher.update(block.get(..read).unwrap_or_default());
     }
-    let digits: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("sha256-{digits}"))
+    Ok(format!("sha256-{}", hex_of_first(16, &hasher.finalize())))
 }
 
 struct Items<'a> {

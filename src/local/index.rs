@@ -169,20 +169,7 @@ impl<'a> Indexer<'a> {
             Ok(pass) => pass,
             Err(report) => return *report,
         };
-        let mut candidates = Vec::new();
-        for path in paths {
-            match place(path) {
-                Ok(path) if path.is_dir() => {
-                    pass.found(&path, &Found { source: None, rule: rule.clone(), kind: Kind::Recorded }, &mut candidates)
-                }
-                Ok(path) => {
-                    let beside = group::companions(&path, self.bounds);
-                    let found = Found { source: None, rule: rule.clone(), kind: Kind::Recorded };
-                    candidates.extend(pass.candidate((path, beside), &found, true));
-                }
-                Err(error) => pass.complain(&path.display().to_string(), &reason(&error)),
-            }
-        }
+        let candidates = pass.of_paths(paths, &rule);
         pass.read(candidates)
     }
 
@@ -196,18 +183,7 @@ impl<'a> Indexer<'a> {
         if !pass.declare(declared) {
             return pass.report;
         }
-        let mut candidates = Vec::new();
-        for source in &declared.source {
-            let label = source_label(&source.path, &source.run);
-            let found = Found { source: Some(Rc::from(label)), rule: Rc::new(source.run.clone()), kind: Kind::Recorded };
-            pass.source(&source.path, true, &found, &mut candidates);
-        }
-        for (path, kind) in UNDECLARED {
-            if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == path) {
-                let found = Found { source: Some(Rc::from(path)), rule: Rc::default(), kind };
-                pass.source(path, false, &found, &mut candidates);
-            }
-        }
+        let mut candidates = pass.of_sources(declared);
         // What overlapping sources both find belongs to the first of them.
         let mut seen = HashSet::new();
         candidates.retain(|candidate| seen.insert(candidate.key.clone()));
@@ -272,15 +248,49 @@ impl<'a> Pass<'a> {
         self.report.stopped.is_none()
     }
 
+    /// The files of the project's sources, and of what is looked at without being declared.
+    fn of_sources(&mut self, declared: &Declared) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for source in &declared.source {
+            let label = source_label(&source.path, &source.run);
+            let found = Found { source: Some(Rc::from(label)), rule: Rc::new(source.run.clone()), kind: Kind::Recorded };
+            self.source(&source.path, true, &found, &mut candidates);
+        }
+        for (path, kind) in UNDECLARED {
+            if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == path) {
+                let found = Found { source: Some(Rc::from(path)), rule: Rc::default(), kind };
+                self.source(path, false, &found, &mut candidates);
+            }
+        }
+        candidates
+    }
+
+    /// The files that were named, and those of the directories that were.
+    fn of_paths(&mut self, paths: &[PathBuf], rule: &Rc<RunRule>) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let found = Found { source: None, rule: rule.clone(), kind: Kind::Recorded };
+        for path in paths {
+            match place(path) {
+                Ok(path) if path.is_dir() => self.found(&path, &found, &mut candidates),
+                Ok(path) => candidates.extend(self.single(path, &found, true)),
+                Err(error) => self.complain(&path.display().to_string(), &reason(&error)),
+            }
+        }
+        candidates
+    }
+
+    /// One file, with what stands beside it.
+    fn single(&mut self, path: PathBuf, how: &Found, named: bool) -> Option<Candidate> {
+        let beside = group::companions(&path, self.indexer.bounds);
+        self.candidate((path, beside), how, named)
+    }
+
     /// The files of one source.
     fn source(&mut self, path: &str, declared: bool, found: &Found, candidates: &mut Vec<Candidate>) {
         let top = self.indexer.root.join(path);
         match fs::canonicalize(&top) {
             Ok(place) if place.is_dir() => self.found(&place, found, candidates),
-            Ok(place) => {
-                let beside = group::companions(&place, self.indexer.bounds);
-                candidates.extend(self.candidate((place, beside), found, false));
-            }
+            Ok(place) => candidates.extend(self.single(place, found, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !declared => {}
             // A disk that is not mounted looks like this: what the source held stays until it can be read again.
             Err(error) => {

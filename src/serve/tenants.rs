@@ -60,7 +60,8 @@ pub fn control(data: &Path, options: &Options, make: bool) -> Result<Control, Cl
     Control::open(&path, options).map_err(|error| refused(error.to_string()))
 }
 
-fn private_directory(path: &Path) -> std::io::Result<()> {
+/// Makes a directory that nobody else may read, where there is none.
+pub(super) fn private_directory(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) }
 }
 
@@ -179,7 +180,7 @@ impl House {
     /// A misspelt file or URL is told at start, though a server may begin while an issuer is away.
     async fn tell_missing_keys(&self) {
         if let Some(tokens) = &self.tokens
-            && let Err(faults) = tokens.prefetch(now_s()).await
+            && let Err(faults) = tokens.prefetch(clock::now_s()).await
         {
             faults.iter().for_each(|fault| tracing::warn!("{fault}; until its keys can be read its tokens are refused"));
         }
@@ -188,7 +189,7 @@ impl House {
     /// Keeps what is known up to date, closes what nobody asks for and writes down which keys were used, until this is dropped.
     pub async fn keep(&self) {
         // Their keys are read anew on tasks of their own, which end with this.
-        let _keys = self.tokens.as_ref().map(|tokens| tokens.keep_fresh(now_s));
+        let _keys = self.tokens.as_ref().map(|tokens| tokens.keep_fresh(clock::now_s));
         self.tell_missing_keys().await;
         loop {
             tokio::time::sleep(self.look).await;
@@ -202,10 +203,6 @@ impl House {
             self.opened.0.close_idle(clock::monotonic());
         }
     }
-}
-
-fn now_s() -> u64 {
-    u64::try_from(clock::now().millis() / 1000).unwrap_or(0)
 }
 
 /// What tells a file from another in its place; none where there is none.

@@ -4,7 +4,9 @@
 //! an approximation.
 //! Deliberately not here: changes in both directions, which only the asymptotic formulas of `power` take into account.
 
-use statrs::distribution::{Beta, Binomial, ContinuousCDF as _, DiscreteCDF as _};
+use statrs::distribution::{Beta, ContinuousCDF as _};
+
+use super::binomial_tail;
 
 /// Cases that must change before a two-sided sign-flip or exact McNemar test can give p < 0.05: with k of them the least p is 2 / 2^k.
 pub const TURNED_MIN: u64 = 6;
@@ -14,7 +16,7 @@ const HALVINGS: usize = 60;
 
 /// The probability that at least [`TURNED_MIN`] of `n` cases turn, each with probability `difference`.
 fn found(n: u64, difference: f64) -> Option<f64> {
-    Some(Binomial::new(difference.clamp(0.0, 1.0), n).ok()?.sf(TURNED_MIN - 1))
+    binomial_tail(TURNED_MIN, n, difference)
 }
 
 /// The smallest difference at which enough of `n` cases turn with this `power`; `None` where there are fewer than [`TURNED_MIN`] cases.

@@ -149,10 +149,8 @@ pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
 pub fn design_effect(cases: &[PairedCase]) -> Option<f64> {
     let pairs = Pairs::of(cases)?;
     let groups = pairs.groups.as_ref()?;
-    let n = pairs.n() as f64;
-    let apart = pairs.squares() / n - pairs.mean * pairs.mean;
-    let whole = n / groups.count() as f64;
-    Some(groups.spread().filter(|_| apart > ROUNDING).map_or(whole, |spread| (spread.variance * n / apart).max(1.0)))
+    let found = groups.spread().and_then(|spread| pairs.inflation(spread));
+    Some(found.unwrap_or_else(|| pairs.n() as f64 / groups.count() as f64))
 }
 
 fn test_name(found: Option<SignFlip>, grouped: bool) -> Method {
@@ -297,13 +295,16 @@ impl Pairs {
     ///
     /// Source: Korn and Graubard (1998), Survey Methodology 24:193-201.
     fn design_effect(&self, groups: &Groups, spread: Spread, side: Side) -> Option<f64> {
+        let Some(effect) = self.inflation(spread) else { return Some(self.n() as f64 / groups.count() as f64) };
+        let tail = t_quantile(side.below(), spread.degrees)? / side.z();
+        Some(effect * tail * tail)
+    }
+
+    /// The variance of the mean over what it were without groups, at least 1. `None` where all cases differ by as much.
+    fn inflation(&self, spread: Spread) -> Option<f64> {
         let n = self.n() as f64;
         let apart = self.squares() / n - self.mean * self.mean;
-        if apart <= ROUNDING {
-            return Some(n / groups.count() as f64);
-        }
-        let tail = t_quantile(side.below(), spread.degrees)? / side.z();
-        Some((spread.variance * n / apart).max(1.0) * tail * tail)
+        (apart > ROUNDING).then(|| (spread.variance * n / apart).max(1.0))
     }
 
     /// The one-sided 95% bounds of the difference, and their method. `None` as [`Self::interval`].

@@ -70,7 +70,8 @@ fn path(uri: &str) -> Option<&str> {
 }
 
 /// All but RFC 3986's unreserved characters as `%XX`.
-fn encoded(text: &str) -> String {
+#[must_use]
+pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

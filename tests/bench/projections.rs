@@ -13,7 +13,7 @@ use nix::time::{ClockId, clock_gettime};
 use runlore::{
     auth::Caller,
     domain::{
-        attempt::{Attempt, Check, Usage},
+        attempt::{Attempt, Check},
         log::{ArmInfo, EvaluationInfo, LogHeader, RunStatus},
         outcome::Outcome,
         time::Timestamp,
@@ -23,7 +23,6 @@ use runlore::{
         sqlite::{Options, Sqlite},
     },
     tools::{self, Ctx, Entry},
-    transcript::Packed,
 };
 use serde_json::{Map, Value, json};
 
@@ -174,31 +173,10 @@ fn attempt(run: u32) -> Attempt {
     let passed = !run.is_multiple_of(3);
     let check = |name: &str, value: f64| Check { name: name.to_owned(), kind: "score".to_owned(), value: Some(value), ..Check::default() };
     Attempt {
-        group: None,
-        evaluation: EVALUATION.to_owned(),
-        arm: "agent".to_owned(),
-        case: "1".to_owned(),
-        epoch: 1,
-        uuid: None,
         outcome: if passed { Outcome::Pass } else { Outcome::Fail },
-        score: None,
         checks: vec![check("match", f64::from(u8::from(passed))), check("tone", 0.5)],
-        usage: Usage::default(),
-        cost_usd: None,
         duration_ms: Some(1_000),
-        working_ms: None,
-        started_at: None,
-        error: None,
-        limit: None,
-        retries: 0,
-        input: None,
-        target: None,
-        output: None,
-        transcript: Packed::default(),
-        label: None,
-        answers: Vec::new(),
-        skill_reads: Vec::new(),
-        context: None,
+        ..Attempt::unscored(EVALUATION.to_owned(), "agent".to_owned(), "1".to_owned(), 1)
     }
 }
 

@@ -14,7 +14,10 @@ use std::{
 use serde_json::Value;
 use ureq::Agent;
 
-use crate::{clock, tools::render::clean};
+use crate::{
+    clock,
+    tools::{render::clean, uri},
+};
 
 /// The first wait before a request is asked again; each is twice the last, up to ...
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -67,11 +70,12 @@ impl Fault {
         self.is("not_found")
     }
 
-    /// Whether it takes less at once.
+    /// Whether the same request will be refused the next time too.
     pub(super) fn is_final(&self) -> bool {
         matches!(self, Self::Refused { status: 400 | 401 | 403 | 404, .. })
     }
 
+    /// Whether it takes less at once.
     pub(super) fn is_too_large(&self) -> bool {
         // A proxy's own refusal has no word of ours.
         self.is("too_large") || matches!(self, Self::Refused { status: 413, .. })
@@ -207,14 +211,7 @@ fn encoded(query: &[(&str, &str)]) -> String {
     use fmt::Write as _;
     let mut out = String::new();
     for (name, value) in query {
-        let _ = write!(out, "{}{name}=", if out.is_empty() { '?' } else { '&' });
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-                out.push(char::from(byte));
-            } else {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
+        let _ = write!(out, "{}{name}={}", if out.is_empty() { '?' } else { '&' }, uri::encoded(value));
     }
     out
 }

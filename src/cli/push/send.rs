@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::client::{Carries, Client, Fault};
 use crate::{
+    domain::hex::hex,
     local::{bundle, index::Listed, progress::Progress, root::reason},
     store::Kind,
 };
@@ -83,7 +84,7 @@ impl Sender<'_> {
                     if seen.imported {
                         return Ok(there());
                     }
-                    from = self.look(log, &cargo.digest, run)?.bytes;
+                    from = if cargo.bundle { self.look(log, &cargo.digest, run)?.bytes } else { seen.bytes };
                 }
                 Err(fault) => return Err(fault),
             }
@@ -172,8 +173,7 @@ fn cargo(log: &Listed) -> io::Result<Cargo> {
     file.rewind()?;
     let mut hash = Sha256::new();
     let bytes = io::copy(&mut file, &mut Hashes(&mut hash))?;
-    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Cargo { file, digest, bytes, bundle: true })
+    Ok(Cargo { file, digest: hex(&hash.finalize()), bytes, bundle: true })
 }
 
 /// Writes into a digest.

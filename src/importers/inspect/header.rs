@@ -19,6 +19,7 @@ use super::{
 use crate::{
     domain::{
         attempt::shorten,
+        hex::hex_of_first,
         key::case_id,
         log::{EvaluationInfo, Git, LogHeader, ReportedMetric, RunStatus, Source},
         time::Timestamp,
@@ -70,6 +71,11 @@ impl Shown<'_> {
             let max = if safe.len() <= METADATA_BYTES_MAX { METADATA_BYTES_MAX } else { self.bytes_max };
             return Value::String(shorten(&safe, max));
         }
+        self.json(raw)
+    }
+
+    /// A value that has no name of its own, or is no text.
+    pub(in crate::importers) fn json(&self, raw: &RawValue) -> Value {
         let safe = self.redactor.redact_json(raw.get());
         let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
         whole.unwrap_or_else(|| Value::String(shorten(&safe, self.bytes_max)))
@@ -293,11 +299,5 @@ pub(in crate::importers) fn digest<'a>(parts: impl Iterator<Item = &'a str>) -> 
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hexadecimal(hasher.finalize().iter().take(16))
-}
-
-/// Two digits a byte. Not `format!`, which costs more than hashing a short text.
-fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+    hex_of_first(16, &hasher.finalize())
 }

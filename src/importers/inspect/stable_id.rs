@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn digests_are_those_of_pythons_hashlib() {
-        let hex = |bytes: &[u8]| blake2s(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hex = |bytes: &[u8]| crate::domain::hex::hex(&blake2s(bytes));
         assert_eq!(hex(b"abc"), "aa4938119b1dc7b87cbad0ffd200d0ae");
         assert_eq!(hex(b""), "64550d6ffe2c0a01a14aba1eade0200c");
         assert_eq!(hex(&[b'y'; 64]), "7f2036c46ad69014182e628108fbe966");

@@ -11,11 +11,12 @@ use serde_json::Value;
 use super::{
     names::NAME_BYTES_MAX,
     properties::{Known, flag},
-    text::{capped, hex, millis, time},
+    text::{capped, millis, time},
 };
 use crate::{
     domain::{
         attempt::shorten,
+        hex::hex_of_first,
         log::{ArmInfo, EvaluationInfo, Git, LogHeader, RunStatus},
         time::Timestamp,
     },
@@ -112,7 +113,7 @@ impl Facts {
     ) -> (LogHeader, Option<String>) {
         let created = self.created.or(modified);
         let complaint = created.is_none().then(|| "no suite of the file says a time, so its run stands in 1970".to_owned());
-        let id = hex(digest, ID_BYTES);
+        let id = hex_of_first(ID_BYTES, digest);
         let mut metadata = self.metadata;
         metadata.extend(self.root.map(|root| ("testsuites".to_owned(), Value::String(root))));
         for (key, count) in [("properties_left_out", self.left_out), ("suite_output_bytes_left_out", self.output_left_out)] {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use chrono::DateTime;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::time::Timestamp;
+use crate::domain::{hex::hex_of_first, time::Timestamp};
 
 /// Hexadecimal digits that end a name which was cut.
 const MARK_CHARS: usize = 8;
@@ -114,12 +114,7 @@ pub(super) fn capped(name: &str, bytes_max: usize) -> String {
     }
     let end = name.floor_char_boundary(bytes_max.saturating_sub(MARK_CHARS + 1));
     let kept = name.split_at_checked(end).map_or("", |(kept, _)| kept);
-    format!("{kept}~{}", hex(&Sha256::digest(name.as_bytes()), MARK_CHARS / 2))
-}
-
-/// The first `count` bytes in hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], count: usize) -> String {
-    bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
+    format!("{kept}~{}", hex_of_first(MARK_CHARS / 2, &Sha256::digest(name.as_bytes())))
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     domain::{
-        attempt::shorten,
         log::{Git, LogHeader, RunStatus},
         time::Timestamp,
     },
@@ -29,8 +28,6 @@ use crate::{
     telemetry::redaction::Redactor,
 };
 
-/// Free metadata is kept whole up to here.
-const METADATA_BYTES_MAX: usize = 16 * 1024;
 /// Tasks without samples that a complaint names.
 const NAMED_MAX: usize = 3;
 /// The end of the year 9999: a date beyond it is none.
@@ -147,9 +144,7 @@ fn metadata(members: &Members<'_>, shown: &Shown<'_>) -> BTreeMap<String, Value>
     let mut found = BTreeMap::new();
     let mut add = |key: &str, raw: Option<&serde_json::value::RawValue>| {
         let Some(raw) = raw else { return };
-        let safe = shown.redactor.redact_json(raw.get());
-        let whole = (safe.len() <= METADATA_BYTES_MAX).then(|| serde_json::from_str(&safe).ok()).flatten();
-        found.insert(key.to_owned(), whole.unwrap_or_else(|| Value::String(shorten(&safe, shown.bytes_max))));
+        found.insert(key.to_owned(), shown.json(raw));
     };
     for key in ["model_name", "model_source", "git_hash", "upper_git_hash", "total_evaluation_time_seconds", "groups", "group_subtasks"] {
         add(key, members.top.get(key));

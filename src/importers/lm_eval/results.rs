@@ -12,13 +12,16 @@ use std::{
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::importers::{
-    Input, Limits, Refused,
-    inspect::build::text_of,
-    nan::strict,
-    raw::{Fields, fields, list, text},
-    scan::{Scanner, Sink, Stop},
-    unreadable,
+use crate::{
+    domain::hex::hex,
+    importers::{
+        Input, Limits, Refused,
+        inspect::build::text_of,
+        nan::strict,
+        raw::{Fields, fields, list, text},
+        scan::{Scanner, Sink, Stop},
+        unreadable,
+    },
 };
 
 /// Members that are long and stand for something shorter that is kept (their digests), or elsewhere (samples).
@@ -73,7 +76,7 @@ pub(super) fn sha256(input: &mut dyn Input) -> Result<String, Refused> {
         }
         hash.update(block.get(..read).unwrap_or_default());
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }
 
 /// An object over tasks. Each of many tasks is looked up in several of them.

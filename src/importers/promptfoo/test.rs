@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::paths::bare;
 use crate::{
+    domain::hex::hex,
     importers::{
         inspect::{build::text_of, header::digest},
         nan::strict,
@@ -89,7 +90,7 @@ fn value(bytes: &[u8], redactor: &Redactor) -> Value {
         serde_json::from_str(&redactor.redact_json(&json)).ok()
     };
     let short = bytes.len() <= READ_BYTES_MAX;
-    short.then(read).flatten().unwrap_or_else(|| Value::String(mark([bytes]).iter().map(|byte| format!("{byte:02x}")).collect()))
+    short.then(read).flatten().unwrap_or_else(|| Value::String(hex(&mark([bytes]))))
 }
 
 /// The variables of a test: those of its case, with the value of the row where the case has a list of values to go through. The row's own

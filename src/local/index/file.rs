@@ -5,7 +5,6 @@
 //! Does not: decide which files are looked at.
 
 use std::{
-    fmt::Write as _,
     fs::{File, Metadata, OpenOptions},
     io::{self, BufReader, Read},
     os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
@@ -15,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Candidate, HISTORY, Indexer, Pass, Remark, SCRATCH, group::Directory, pipe, run_id_fault};
 use crate::{
-    domain::{attempt::Attempt, declared::RunRule, extras::Extras, grouping, log::LogHeader},
+    domain::{attempt::Attempt, declared::RunRule, extras::Extras, grouping, hex::hex, log::LogHeader},
     importers::{
         Item, Opened, Refused,
         beside::{Beside as _, RECORD},
@@ -123,7 +122,7 @@ impl Read for FromStart<'_> {
 }
 
 /// The digest of a file and of what stands beside it.
-fn digest(indexer: &Indexer<'_>, file: &File, directory: &Directory<'_>, beside: &[String]) -> io::Result<String> {
+pub(super) fn digest(indexer: &Indexer<'_>, file: &File, directory: &Directory<'_>, beside: &[String]) -> io::Result<String> {
     let mut hash = Sha256::new();
     add(indexer, &mut FromStart { file, at: 0 }, &mut hash)?;
     for name in beside {
@@ -132,7 +131,7 @@ fn digest(indexer: &Indexer<'_>, file: &File, directory: &Directory<'_>, beside:
         hash.update(name.as_bytes());
         add(indexer, &mut other, &mut hash)?;
     }
-    Ok(hexadecimal(&hash.finalize()))
+    Ok(hex(&hash.finalize()))
 }
 
 fn add(indexer: &Indexer<'_>, file: &mut dyn Read, hash: &mut Sha256) -> io::Result<()> {
@@ -400,14 +399,7 @@ pub(super) fn pin(rule: &RunRule, header: &mut LogHeader, key: &str) -> Result<b
 /// Whether somebody keeps the file as a run record: one that is none is a slip, not another file.
 fn is_kept_record(candidate: &Candidate) -> bool {
     let kept = candidate.source.as_deref().is_some_and(|source| source == HISTORY || source == SCRATCH);
-    kept && candidate.path.file_name().is_some_and(|name| name == RECORD)
-}
-
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    kept && super::is_record(candidate)
 }
 
 fn directory(key: &str) -> String {

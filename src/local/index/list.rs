@@ -11,11 +11,11 @@ use std::{
     rc::Rc,
 };
 
-use super::{Candidate, Found, Indexer, Pass, Report, UNDECLARED, file, group, group::Directory, place, source_label};
+use super::{Candidate, Found, Indexer, Pass, Report, file, group::Directory};
 use crate::{
     domain::declared::Declared,
     importers::Refused,
-    local::{git::Ancestry, report::Remarks, root::reason},
+    local::{git::Ancestry, report::Remarks},
     store::Kind,
 };
 
@@ -49,20 +49,11 @@ impl Indexer<'_> {
     /// The store's, where it cannot say what was imported by hand.
     pub fn list(&self, declared: &Declared) -> crate::store::Result<(Vec<Listed>, Report)> {
         let mut pass = Pass::alone(self);
-        let mut candidates = Vec::new();
-        for source in &declared.source {
-            let label = source_label(&source.path, &source.run);
-            let found = Found { source: Some(Rc::from(label)), rule: Rc::new(source.run.clone()), kind: Kind::Recorded };
-            pass.source(&source.path, true, &found, &mut candidates);
-        }
-        for (path, kind) in UNDECLARED {
-            if !declared.source.iter().any(|source| source.path.trim_end_matches('/') == path) {
-                pass.source(path, false, &Found { source: Some(Rc::from(path)), rule: Rc::default(), kind }, &mut candidates);
-            }
-        }
+        let mut candidates = pass.of_sources(declared);
         let by_hand = self.store.files(None)?.into_iter().filter(|row| row.stamp.source.is_none());
+        let found = Found { source: None, rule: Rc::default(), kind: Kind::Recorded };
         for row in by_hand {
-            pass.named(&self.root.join(&row.stamp.path), &mut candidates);
+            candidates.extend(pass.single(self.root.join(&row.stamp.path), &found, true));
         }
         Ok(pass.listed(candidates, false))
     }
@@ -71,16 +62,7 @@ impl Indexer<'_> {
     #[must_use]
     pub fn list_paths(&self, paths: &[PathBuf]) -> (Vec<Listed>, Report) {
         let mut pass = Pass::alone(self);
-        let mut candidates = Vec::new();
-        for path in paths {
-            match place(path) {
-                Ok(path) if path.is_dir() => {
-                    pass.found(&path, &Found { source: None, rule: Rc::default(), kind: Kind::Recorded }, &mut candidates)
-                }
-                Ok(path) => pass.named(&path, &mut candidates),
-                Err(error) => pass.complain(&path.display().to_string(), &reason(&error)),
-            }
-        }
+        let candidates = pass.of_paths(paths, &Rc::default());
         pass.listed(candidates, true)
     }
 }
@@ -98,12 +80,6 @@ impl<'a> Pass<'a> {
             unread: Vec::new(),
             received: false,
         }
-    }
-
-    fn named(&mut self, path: &Path, candidates: &mut Vec<Candidate>) {
-        let beside = group::companions(path, self.indexer.bounds);
-        let found = Found { source: None, rule: Rc::default(), kind: Kind::Recorded };
-        candidates.extend(self.candidate((path.to_path_buf(), beside), &found, true));
     }
 
     /// What of the candidates is a log. `all`: what is none is worth a word, since somebody named it.
@@ -129,8 +105,10 @@ impl<'a> Pass<'a> {
             Err(file::Unfit::Gone) if !candidate.named => return Ok(None),
             Err(unfit) => return Err(unfit.to_string()),
         };
-        let (bytes, digest) = (reading.stat.size, self.digest_of(candidate).map_err(|unfit| unfit.to_string())?);
         let directory = Directory::new(&candidate.path, &candidate.beside);
+        // Of the file that is read here, whatever stands at its path by then.
+        let digest = file::digest(self.indexer, &reading.file, &directory, &candidate.beside);
+        let (bytes, digest) = (reading.stat.size, digest.map_err(|error| file::Unfit::from(error).to_string())?);
         let input = Box::new(BufReader::new(reading.file));
         let opened = match (self.indexer.open)(input, &directory, self.indexer.limits, self.indexer.redactor) {
             Ok(opened) => opened,

@@ -8,9 +8,9 @@ use std::{io::BufReader, path::Path, rc::Rc};
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, Indexer, Pass, Report, file, group, group::Directory, source_label};
+use super::{Candidate, Indexer, Pass, Report, group, group::Directory, source_label};
 use crate::{
-    domain::declared::RunRule,
+    domain::{declared::RunRule, hex::hex_of_first},
     store::{FileRow, FileState, Kind},
 };
 
@@ -95,7 +95,7 @@ impl Pass<'_> {
         let own = self.log_id(candidate)?;
         (held != own).then(|| {
             let digest = Sha256::digest(own.as_bytes());
-            let apart = file::hexadecimal(digest.get(..APART_BYTES).unwrap_or(&digest));
+            let apart = hex_of_first(APART_BYTES, &digest);
             format!("{apart}/{}", candidate.key)
         })
     }

@@ -8,6 +8,7 @@ use http::Uri;
 use serde::Deserialize;
 
 use crate::{
+    domain::hex::is_sha256,
     local::{
         bundle::is_plain,
         git::ANCESTORS_MAX,
@@ -56,8 +57,7 @@ impl Question {
         let name = self.name.as_ref().filter(|name| name.len() > NAME_BYTES_MAX || !is_plain(name));
         let bundle = self.bundle.as_ref().filter(|main| main.len() > NAME_BYTES_MAX || !is_plain(main) || main.contains('/'));
         let kind = self.kind.as_ref().filter(|kind| !matches!(kind.as_str(), "recorded" | "scratch"));
-        let hexadecimal = |text: &str| text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let upload = self.upload.as_ref().filter(|digest| !hexadecimal(digest));
+        let upload = self.upload.as_ref().filter(|digest| !is_sha256(digest));
         let of = |found: Option<&String>, what: &str| found.map(|text| format!("{what} (it is \"{}\")", shown(text)));
         self.run
             .as_deref()

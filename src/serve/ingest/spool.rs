@@ -7,7 +7,6 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,9 +17,13 @@ use http_body_util::BodyExt as _;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::{super::tenants::Target, blocking, disk, internal};
+use super::{
+    super::tenants::{Target, private_directory},
+    blocking, disk, internal,
+};
 use crate::{
     clock,
+    domain::hex::hex,
     gate::ingest::{Counted, Refused},
 };
 
@@ -68,7 +71,7 @@ impl Spool {
 
     /// Makes the directory where it is not there.
     pub(super) fn make(&self) -> io::Result<()> {
-        if self.0.is_dir() { Ok(()) } else { fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0) }
+        private_directory(&self.0)
     }
 
     /// The file of a log that comes in parts.
@@ -205,8 +208,7 @@ impl Sink {
     pub(super) async fn close(mut self) -> Result<Written, Refused> {
         self.flush(true).await?;
         let digest = self.at.map(|(_, hash)| hash.finalize()).unwrap_or_default();
-        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Written { bytes: self.bytes, digest })
+        Ok(Written { bytes: self.bytes, digest: hex(&digest) })
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{disk, spool::Spool};
-use crate::{config::keys::Ingest as Limits, gate::ingest::Refused};
+use crate::{config::keys::Ingest as Limits, domain::hex::hex, gate::ingest::Refused};
 
 const BLOCK_BYTES: usize = 256 * 1024;
 const BUSY: Refused = Refused::Busy { why: "this log is being sent or read", retry_after_s: 2 };
@@ -105,7 +105,7 @@ fn hashed(file: &mut File) -> io::Result<String> {
     let (mut hash, mut block) = (Sha256::new(), vec![0; BLOCK_BYTES]);
     loop {
         match file.read(&mut block)? {
-            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            0 => return Ok(hex(&hash.finalize())),
             read => hash.update(block.get(..read).unwrap_or_default()),
         }
     }

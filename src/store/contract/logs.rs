@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use Outcome::{Fail, InfraError, Pass};
 
 use crate::domain::{attempt::Attempt, extras::Extras, log::LogHeader};
-use crate::{domain::log::ReportedMetric, store::*, transcript::Packed};
+use crate::{domain::log::ReportedMetric, store::*};
 
 /// A log to be imported, as often as needed.
 #[derive(Debug, Clone)]
@@ -75,12 +75,6 @@ pub(crate) fn arm(name: &str) -> ArmInfo {
 /// An attempt at `case` of `e` by `m`.
 pub(crate) fn attempt(case: &str, outcome: Outcome) -> Attempt {
     Attempt {
-        evaluation: "e".into(),
-        arm: "m".into(),
-        case: case.into(),
-        group: None,
-        epoch: 1,
-        uuid: None,
         outcome,
         score: (outcome == Pass).then_some(1.0),
         checks: vec![Check {
@@ -102,16 +96,11 @@ pub(crate) fn attempt(case: &str, outcome: Outcome) -> Attempt {
         working_ms: Some(1000),
         started_at: Some(Timestamp::from_millis(77)),
         error: (outcome == InfraError).then(|| "connection 17 reset".to_owned()),
-        limit: None,
         retries: 1,
         input: Some("in".into()),
         target: Some("out".into()),
         output: Some("said".into()),
-        transcript: Packed::default(),
-        label: None,
-        answers: Vec::new(),
-        skill_reads: Vec::new(),
-        context: None,
+        ..Attempt::unscored("e".into(), "m".into(), case.into(), 1)
     }
 }
 

@@ -150,18 +150,18 @@ const HEAD: &str =
 /// Writes what the run's logs say together. What every cell or key repeats of it is brought up to date where it changed.
 fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i64, evaluations: &mut BTreeSet<i64>) -> Result<Place> {
     let sql = "SELECT run_id, kind, created_at, arms, status FROM runs_m WHERE run_no = ?1";
-    let (run_id, kind, created_at, arms_before, status): (String, i64, i64, i64, i64) =
+    let (run_id, kind, created_at, arms_before, status_before): (String, i64, i64, i64, i64) =
         connection.prepare_cached(sql)?.query_row([run_no], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
     let recorded = logs.iter().any(|log| log.kind == Kind::Recorded);
     let place = Place { run_no, run_id, recorded, created_at: first.stub.created_at.millis(), several_arms: arms > 1 };
     let stubs: Vec<LogStub> = logs.iter().map(|log| log.stub.clone()).collect();
-    let now = if recorded { Kind::Recorded } else { Kind::Scratch };
+    let (now, status) = (if recorded { Kind::Recorded } else { Kind::Scratch }, grouping::status(&stubs).code());
     let git = first.git.as_ref();
     let sha = git.and_then(|git| git.sha.as_deref());
     connection.prepare_cached(HEAD)?.execute(params![
         run_no,
         now.code(),
-        grouping::status(&stubs).code(),
+        status,
         place.created_at,
         logs.iter().filter_map(|log| log.started_at).min(),
         logs.iter().map(|log| log.completed_at).collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max()),
@@ -174,7 +174,7 @@ fn head(connection: &Connection, run_no: i64, logs: &[Log], first: &Log, arms: i
         first.ancestors_no,
         arms,
     ])?;
-    if (kind, created_at, status) != (now.code(), place.created_at, grouping::status(&stubs).code()) {
+    if (kind, created_at, status_before) != (now.code(), place.created_at, status) {
         refresh::mark_run(connection, run_no)?;
         projections::moved(connection, run_no)?;
     }

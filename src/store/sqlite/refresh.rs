@@ -19,6 +19,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use self::{part::Numbers, sums::Section, sums::Sums};
+use super::names::natural;
 use crate::{stats, store::Result};
 
 /// What stands for the arms of a run among the marks.
@@ -143,7 +144,6 @@ fn add_up(connection: &Connection, numbers: &mut Numbers, eval_no: i64, runs: im
         // What was worked out of any arm may hold what is apart now.
         variants.values().for_each(|variant| arms.entry(variant.arm_no).or_default().counted = true);
     }
-    know(connection, numbers, &mut variants, &sums)?;
     put_sums(connection, eval_no, &sums, newest)?;
     Ok(Changed { sums, arms, variants })
 }
@@ -248,8 +248,4 @@ fn pairs(head: &Cases, base: &Cases) -> Vec<stats::PairedCase> {
         })
     };
     head.iter().filter_map(pair).collect()
-}
-
-fn natural(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 //! Promises: every number comes with what it is from; what the history does not say (cost, time) is null and never 0.
 //! Does not: start anything, or promise: the next change may vary more than the last ones did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use crate::{
         planning::{Aim, Spread},
     },
     stats::Method,
-    store::{AttemptQuery, CellQuery, Kind, RunQuery},
+    store::{AttemptQuery, CellQuery, Groups, Kind, RunQuery},
     tools::{
         Ctx, Tool, ToolError, Weight,
         arguments::{Bounded, Hundredths},
@@ -154,9 +154,9 @@ impl Tool for PlanRun {
         let whole = ctx.store.cells(&CellQuery { runs, evaluation_contains: input.evaluation.clone(), ..CellQuery::default() })?;
         let (series, arms) = series(whole, input.arm.as_deref());
         let total = series.len();
-        let mut rows = Vec::new();
+        let (mut rows, mut known) = (Vec::new(), Known::new());
         for (key, runs) in series.into_iter().take(ROWS) {
-            rows.extend(row(ctx, &input, key, runs)?);
+            rows.extend(row(ctx, &input, &mut known, key, runs)?);
         }
         let complete = total <= ROWS;
         Ok(Output {
@@ -237,7 +237,13 @@ fn nothing(ctx: &Ctx, query: Option<&RunQuery>, arm: Option<&str>, arms: &BTreeS
     Ok(kept.unwrap_or_else(|| none.to_owned()))
 }
 
-fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<String>) -> Result<Option<Row>, ToolError> {
+fn row(
+    ctx: &Ctx,
+    input: &Input,
+    known: &mut Known,
+    (evaluation, arm): (String, String),
+    runs: Vec<String>,
+) -> Result<Option<Row>, ToolError> {
     let query = CellQuery { runs: runs.clone(), evaluation: Some(evaluation.clone()), grain: Grain::Case, ..CellQuery::default() };
     let mut by_run = BTreeMap::<String, BTreeMap<String, Counts>>::new();
     for cell in ctx.store.cells(&query)?.into_iter().filter(|cell| cell.key.arm == arm) {
@@ -245,7 +251,7 @@ fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<
     }
     let counts: Vec<BTreeMap<String, Counts>> = runs.iter().filter_map(|run| by_run.remove(run)).collect();
     let Some(spread) = Spread::of(&counts) else { return Ok(None) };
-    let spread = spread.in_groups(&counts, &groups(ctx, &evaluation, &runs)?);
+    let spread = spread.in_groups(&counts, &groups(ctx, known, &evaluation, &runs)?);
     let exist = counts.iter().map(BTreeMap::len).max().unwrap_or_default() as u64;
     let aim = input.margin.map_or(Aim::Difference(input.difference.get()), |margin| Aim::Margin(margin.get()));
     let (attempts, cases) = match input.attempts {
@@ -276,11 +282,18 @@ fn row(ctx: &Ctx, input: &Input, (evaluation, arm): (String, String), runs: Vec<
     }))
 }
 
+/// What has been read of the groups of runs: rows share their runs.
+type Known = BTreeMap<String, Groups>;
+
 /// The groups of an evaluation's cases, as the newest of the runs that name any has them.
-fn groups(ctx: &Ctx, evaluation: &str, runs: &[String]) -> Result<BTreeMap<String, String>, ToolError> {
+fn groups(ctx: &Ctx, known: &mut Known, evaluation: &str, runs: &[String]) -> Result<BTreeMap<String, String>, ToolError> {
     for run in runs.iter().rev() {
-        if let Some(found) = ctx.store.groups(run)?.remove(evaluation) {
-            return Ok(found);
+        let of_run = match known.entry(run.clone()) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(free) => free.insert(ctx.store.groups(run)?),
+        };
+        if let Some(found) = of_run.get(evaluation) {
+            return Ok(found.clone());
         }
     }
     Ok(BTreeMap::new())
