@@ -13,6 +13,7 @@ pub mod extras;
 pub mod flake;
 pub mod grouping;
 pub mod hex;
+pub mod json;
 pub mod key;
 pub mod log;
 pub mod outcome;

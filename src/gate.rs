@@ -42,6 +42,7 @@ pub mod refusal;
 pub mod request_id;
 pub mod route;
 pub mod run;
+pub mod shared;
 pub mod slots;
 pub mod step;
 pub mod tenant_rate;

@@ -19,15 +19,13 @@ pub struct Metadata {
     scopes: Vec<String>,
 }
 
-/// Why a request is not answered.
+/// Why a request is not answered (401).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Challenge<'a> {
-    /// It brings no credential (401).
+enum Challenge {
+    /// It brings no credential.
     Missing,
-    /// It brings a bad one (401).
+    /// It brings a bad one.
     Invalid,
-    /// Its credential is good and lacks these scopes (403).
-    Scopes(&'a [&'a str]),
 }
 
 #[derive(Serialize)]
@@ -105,15 +103,19 @@ impl Challenges {
     }
 }
 
-/// The value of `WWW-Authenticate` for a request to the endpoint at `path`.
+/// The challenge of a credential that lacks `scopes`, separated by spaces (403; RFC 6750, section 3.1). Scopes are words of ours, so they fit a
+/// header.
 #[must_use]
-pub fn challenge(metadata: Option<&Metadata>, path: &str, why: Challenge<'_>) -> HeaderValue {
+pub fn insufficient_scope(scopes: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"")).ok()
+}
+
+fn challenge(metadata: Option<&Metadata>, path: &str, why: Challenge) -> HeaderValue {
     let text = metadata.map(|metadata| {
         let place = format!("resource_metadata=\"{}\"", metadata.url(path));
         match why {
             Challenge::Missing => format!("Bearer {place}"),
             Challenge::Invalid => format!("Bearer {place}, error=\"invalid_token\""),
-            Challenge::Scopes(all) => format!("Bearer error=\"insufficient_scope\", scope=\"{}\", {place}", all.join(" ")),
         }
     });
     text.and_then(|text| HeaderValue::from_str(&text).ok()).unwrap_or(HeaderValue::from_static("Bearer"))
@@ -146,15 +148,17 @@ mod tests {
         let place = "resource_metadata=\"https://runs.example/.well-known/oauth-protected-resource/mcp\"";
         assert_eq!(says(Challenge::Missing), format!("Bearer {place}"));
         assert_eq!(says(Challenge::Invalid), format!("Bearer {place}, error=\"invalid_token\""));
-        let scopes = Challenge::Scopes(&["eval:read", "traces:read"]);
-        assert_eq!(says(scopes), format!("Bearer error=\"insufficient_scope\", scope=\"eval:read traces:read\", {place}"));
+        let scopes = Challenges::new(Some(&metadata()), "/mcp").scopes(&insufficient_scope("eval:read traces:read").unwrap());
+        assert_eq!(scopes, format!("Bearer error=\"insufficient_scope\", scope=\"eval:read traces:read\", {place}"));
     }
 
     #[test]
     fn without_a_server_to_go_to_it_is_exactly_bearer() {
-        for why in [Challenge::Missing, Challenge::Invalid, Challenge::Scopes(&["eval:read"])] {
+        for why in [Challenge::Missing, Challenge::Invalid] {
             assert_eq!(challenge(None, "/mcp", why), "Bearer");
         }
+        let scopes = insufficient_scope("eval:read").unwrap();
+        assert_eq!(Challenges::new(None, "/mcp").scopes(&scopes), scopes);
         assert_eq!(Metadata::new("https://runs.example", Vec::new(), &[]), None);
         assert_eq!(Metadata::new("", vec!["https://id.example".to_owned()], &[]), None);
     }

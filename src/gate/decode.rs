@@ -9,7 +9,6 @@
 
 pub mod envelope;
 pub mod era;
-mod json;
 #[cfg(test)]
 mod tests;
 

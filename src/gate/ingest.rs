@@ -39,8 +39,6 @@ const SCOPE: &str = "runs:write";
 /// What is known of a request before its body is read.
 #[derive(Debug, Clone)]
 pub struct Head {
-    /// Which of the two routes.
-    pub route: Route,
     /// How it is asked.
     pub method: Method,
     /// The path, which is one of the routes'.
@@ -184,15 +182,7 @@ fn head<B>(request: &Request<B>, desk: Option<&dyn Ingest>) -> Result<Head, Refu
         return Err(Refused::TooLarge { max });
     }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    Ok(Head {
-        route,
-        method,
-        path,
-        query: request.uri().query().unwrap_or_default().to_owned(),
-        json: media::is_json(headers),
-        length,
-        caller,
-    })
+    Ok(Head { method, path, query: request.uri().query().unwrap_or_default().to_owned(), json: media::is_json(headers), length, caller })
 }
 
 /// A role that is too low says so before a scope does: no other scope would help.

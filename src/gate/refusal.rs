@@ -13,6 +13,7 @@ use super::{
     ingest::Refused,
     message::{Era, Id},
 };
+use crate::auth::metadata::insufficient_scope;
 
 /// The word of the step that refused, as an extension of its answer, for whoever counts.
 #[derive(Debug, Clone, Copy)]
@@ -200,14 +201,11 @@ impl Barred {
             Self::Unauthenticated { .. } => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            // RFC 6750, section 3.1. Scopes are words of ours, so they always fit a header.
             Self::Denied { scope: Some(scope), .. } => {
-                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
-                headers.extend(HeaderValue::from_str(&challenge).ok().map(|value| (header::WWW_AUTHENTICATE, value)));
+                headers.extend(insufficient_scope(scope).map(|challenge| (header::WWW_AUTHENTICATE, challenge)));
             }
             Self::Push(refused) => {
-                let challenge = refused.challenge().and_then(|text| HeaderValue::from_str(&text).ok());
-                headers.extend(challenge.map(|challenge| (header::WWW_AUTHENTICATE, challenge)));
+                headers.extend(refused.challenge().map(|challenge| (header::WWW_AUTHENTICATE, challenge)));
             }
             // What is left of the body is not read: the connection cannot be used again.
             Self::Framing | Self::TooLarge { .. } | Self::Timeout => {

@@ -8,7 +8,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry as Place},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use super::{
     Bounds, Call, CallerKey, Refusal, Reply,
     next::{Next, Step},
+    shared::Shared,
 };
 use crate::tools::Weight;
 
@@ -28,7 +29,7 @@ pub struct Slots {
     wait: Duration,
     running: Mutex<HashMap<CallerKey, Marks>>,
     /// The places of each organization that has a heavy call running or waiting.
-    shares: Mutex<HashMap<Arc<str>, Weak<Semaphore>>>,
+    shares: Shared<Arc<str>, Semaphore>,
     share: usize,
 }
 
@@ -37,9 +38,6 @@ struct Taking<'a> {
     _share: Option<OwnedSemaphorePermit>,
     _slot: SemaphorePermit<'a>,
 }
-
-/// Organizations after which those that have nothing running are forgotten.
-const SHARES_TIDIED_AT: usize = 64;
 
 /// What one caller has running.
 #[derive(Default)]
@@ -58,7 +56,7 @@ impl Slots {
             light_max: bounds.light_per_caller,
             wait: bounds.slot_wait,
             running: Mutex::default(),
-            shares: Mutex::default(),
+            shares: Shared::default(),
             share: bounds.concurrent_each,
         }
     }
@@ -91,7 +89,7 @@ impl Slots {
         if call.entry.weight == Weight::Light {
             return Ok(None);
         }
-        let share = call.caller.organization().map(|organization| self.share_of(organization));
+        let share = call.caller.organization().map(|organization| self.shares.of(organization.clone(), || Semaphore::new(self.share)));
         let taking = async {
             let share = match share {
                 Some(share) => share.acquire_owned().await.ok(),
@@ -103,20 +101,6 @@ impl Slots {
             Ok(Some(taking)) => Ok(Some(taking)),
             _ => Err(Refusal::Busy { slots: self.count, waited_s: self.wait.as_secs() }),
         }
-    }
-
-    /// The places of an organization, made where it has nothing running.
-    fn share_of(&self, organization: &Arc<str>) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = shares.get(organization).and_then(Weak::upgrade) {
-            return share;
-        }
-        if shares.len() >= SHARES_TIDIED_AT {
-            shares.retain(|_, share| share.strong_count() > 0);
-        }
-        let share = Arc::new(Semaphore::new(self.share));
-        shares.insert(organization.clone(), Arc::downgrade(&share));
-        share
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CallerKey, Marks>> {

@@ -10,13 +10,7 @@ mod question;
 mod spool;
 mod uploads;
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, Weak},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::Method;
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -34,6 +28,7 @@ use crate::{
         ingest::{Counted, Head, Ingest, Refused, Taken, Taking},
         project::Lost,
         route,
+        shared::Shared,
         visit::Route,
     },
     importers, store,
@@ -69,27 +64,6 @@ struct Parts {
     turns: Shared<PathBuf, Turn<()>>,
 }
 
-/// What those who are at it share, by what it is about; gone with the last of them.
-struct Shared<K, T>(Mutex<HashMap<K, Weak<T>>>);
-
-impl<K: Eq + Hash, T> Shared<K, T> {
-    fn new() -> Self {
-        Self(Mutex::default())
-    }
-
-    /// What there is for `key`, made where nobody has it.
-    fn of(&self, key: K, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = all.get(&key).and_then(Weak::upgrade) {
-            return held;
-        }
-        all.retain(|_, held| held.strong_count() > 0);
-        let made = Arc::new(make());
-        all.insert(key, Arc::downgrade(&made));
-        made
-    }
-}
-
 impl Desk {
     /// The desk of these projects.
     #[must_use]
@@ -103,9 +77,9 @@ impl Desk {
             receiving: Semaphore::new(limits.receiving),
             importing: Arc::new(Semaphore::new(limits.concurrent)),
             looking: Semaphore::new(limits.concurrent),
-            shares: Shared::new(),
-            import_shares: Shared::new(),
-            turns: Shared::new(),
+            shares: Shared::default(),
+            import_shares: Shared::default(),
+            turns: Shared::default(),
             limits,
         }))
     }
@@ -189,7 +163,8 @@ impl Parts {
         let length = head.length.unwrap_or(limits.part_bytes_max);
         let file = blocking(move || uploads::open(&spool, &digest, offset, length, &limits)).await??;
         let max = self.limits.part_bytes_max.min(self.limits.upload_bytes_max.saturating_sub(offset));
-        let mut sink = Sink::new(file, max);
+        // The whole log is hashed once it is there.
+        let mut sink = Sink::new(file, max, false);
         let came = sink.take(body, self.deadline()).await;
         // What came of a part that broke off stays: the next one begins behind it. On a full disk nothing does, or it would stay full.
         let written = sink.close().await;
@@ -231,11 +206,11 @@ impl Parts {
             Ok((fresh, path, file))
         });
         let (fresh, path, file) = made.await?.map_err(|error: std::io::Error| disk(&error))?;
-        let mut sink = Sink::new(file, self.limits.body_bytes_max);
+        let mut sink = Sink::new(file, self.limits.body_bytes_max, true);
         sink.take(body, self.deadline()).await?;
         let written = sink.close().await?;
         drop(place);
-        question.name.get_or_insert(format!("pushed/{}", written.digest));
+        question.name.get_or_insert(format!("pushed/{}", written.digest.unwrap_or_default()));
         self.read(target, question, Manifest::default(), Source::Body { fresh, path }, caller).await
     }
 
@@ -349,15 +324,5 @@ mod tests {
         assert_eq!((of_store(store::Error::ReadOnly), of_store(store::Error::Busy)), ((503, None), (503, Some(2))));
         let inner = fault(&store::Error::Internal("SELECT secret".to_owned()));
         assert!(inner == Refused::Internal && !inner.sentence().contains("SELECT"));
-    }
-
-    #[test]
-    fn what_is_shared_is_gone_with_the_last_who_has_it() {
-        let shared: Shared<u8, Semaphore> = Shared::new();
-        let first = shared.of(1, || Semaphore::new(1));
-        assert!(Arc::ptr_eq(&first, &shared.of(1, || Semaphore::new(1))));
-        drop(first);
-        let _two = shared.of(2, || Semaphore::new(1));
-        assert_eq!(shared.0.lock().unwrap().len(), 1);
     }
 }

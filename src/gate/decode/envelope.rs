@@ -9,10 +9,13 @@ use std::{fmt, sync::Arc};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Fault, json::Strict};
-use crate::gate::{
-    message::{Era, Id, Message},
-    refusal::Barred,
+use super::Fault;
+use crate::{
+    domain::json::Strict,
+    gate::{
+        message::{Era, Id, Message},
+        refusal::Barred,
+    },
 };
 
 const PARSE: i64 = -32700;

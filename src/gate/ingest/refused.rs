@@ -3,10 +3,13 @@
 //! Promises: a sentence says what was wrong and what would be right, and names no path of the server.
 //! Does not: make a response ([`Barred`](crate::gate::refusal::Barred) does, in the shape of every refusal of the door).
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::{auth::Role, gate::call::seconds};
+use crate::{
+    auth::{Role, metadata::insufficient_scope},
+    gate::call::seconds,
+};
 
 /// Why something that was sent is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +151,7 @@ impl Refused {
 
     /// The challenge of a credential that lacks a scope.
     #[must_use]
-    pub fn challenge(&self) -> Option<String> {
-        if let Self::Scope(scope) = self { Some(format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"")) } else { None }
+    pub fn challenge(&self) -> Option<HeaderValue> {
+        if let Self::Scope(scope) = self { insufficient_scope(scope) } else { None }
     }
 }

@@ -142,23 +142,23 @@ fn removed(done: io::Result<()>) {
 pub(super) struct Written {
     /// Bytes.
     pub(super) bytes: u64,
-    /// Their SHA-256, hexadecimal.
-    pub(super) digest: String,
+    /// Their SHA-256, hexadecimal, where it was asked for.
+    pub(super) digest: Option<String>,
 }
 
 /// Writes a body to a file.
 pub(super) struct Sink {
     /// None while it is being written to, and when that failed.
-    at: Option<(File, Sha256)>,
+    at: Option<(File, Option<Sha256>)>,
     buffer: BytesMut,
     bytes: u64,
     max: u64,
 }
 
 impl Sink {
-    /// To `file`, from where it stands, `max` bytes at most.
-    pub(super) fn new(file: File, max: u64) -> Self {
-        Self { at: Some((file, Sha256::new())), buffer: BytesMut::new(), bytes: 0, max }
+    /// To `file`, from where it stands, `max` bytes at most. `whole`: the body is a whole log, whose digest is wanted.
+    pub(super) fn new(file: File, max: u64, whole: bool) -> Self {
+        Self { at: Some((file, whole.then(Sha256::new))), buffer: BytesMut::new(), bytes: 0, max }
     }
 
     /// All of `body`, within `within`.
@@ -191,7 +191,7 @@ impl Sink {
         let block = self.buffer.split();
         let written = blocking(move || {
             file.write_all(&block)?;
-            hash.update(&block);
+            hash.iter_mut().for_each(|hash| hash.update(&block));
             if last {
                 file.sync_all()?;
             }
@@ -207,8 +207,8 @@ impl Sink {
     /// Why the disk has it not.
     pub(super) async fn close(mut self) -> Result<Written, Refused> {
         self.flush(true).await?;
-        let digest = self.at.map(|(_, hash)| hash.finalize()).unwrap_or_default();
-        Ok(Written { bytes: self.bytes, digest: hex(&digest) })
+        let hash = self.at.and_then(|(_, hash)| hash);
+        Ok(Written { bytes: self.bytes, digest: hash.map(|hash| hex(&hash.finalize())) })
     }
 }
 

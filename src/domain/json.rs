@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 
 /// Reads a [`Value`] strictly.
-pub(super) struct Strict;
+pub struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
