@@ -141,3 +141,46 @@ impl Store for Absent {
         none()
     }
 }
+
+impl crate::store::workspace::Workspace for Absent {
+    fn authored(
+        &self,
+        _: &crate::store::workspace::AuthoredQuery<'_>,
+    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
+        Ok(std::collections::BTreeMap::new())
+    }
+
+    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn remembered(
+        &self,
+        _: &str,
+        _: &str,
+        _: &str,
+        _: crate::domain::time::Timestamp,
+    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+}

@@ -3,7 +3,10 @@
 //! Promises: a [`Change`] is the one way to write; what a store keeps of a file is told by values.
 //! Does not: apply anything; the adapters do.
 
-use super::Kind;
+use super::{
+    Kind,
+    workspace::{Act, Deed, Health, Outcome, QueueChange, QueueOutcome},
+};
 use crate::domain::{attempt::Attempt, declared::Declared, extras::Extras, log::LogHeader, outcome::Counts};
 
 /// One write. Nothing else writes.
@@ -38,6 +41,26 @@ pub enum Change<'a> {
     },
     /// The declarations of `runlore.toml`, whole: cells are judged anew where a threshold changed.
     Declared(Declared),
+    /// Somebody does something in the workspace. What it came to, also a refusal, is [`Applied::outcome`]; either way the trail has its row.
+    Deed(Box<(Deed, Act)>),
+    /// Somebody was refused before anything could be done: a row of the trail.
+    Refused {
+        /// Who, and what was asked.
+        deed: Box<Deed>,
+        /// `refused` or `denied`.
+        outcome: &'static str,
+        /// The sentence that was said.
+        reason: String,
+    },
+    /// A worker takes, keeps or ends a run. What it came to is [`Applied::queue`].
+    Queue(QueueChange<'a>),
+    /// A connection was looked at.
+    Synced {
+        /// Its id.
+        connection: String,
+        /// What that came to.
+        health: Health,
+    },
     /// What the views say of evaluations that earlier changes touched is worked out. Once after many changes is enough; nothing but the views
     /// looks different.
     Refresh,
@@ -99,7 +122,7 @@ pub enum FileState {
 }
 
 /// What a change did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Applied {
     /// Whether anything but file stamps changed: rows, or what a file is known to hold. Only then does the generation rise.
     pub changed: bool,
@@ -111,4 +134,8 @@ pub struct Applied {
     pub counts: Counts,
     /// The path of the file that holds the same log and counts instead.
     pub copy_of: Option<String>,
+    /// What a deed came to.
+    pub outcome: Option<Outcome>,
+    /// What a change to the queue came to.
+    pub queue: Option<QueueOutcome>,
 }

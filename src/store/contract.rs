@@ -107,7 +107,7 @@ pub(crate) fn an_empty_store_answers_everything(store: &dyn Store) {
 pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
     let log = log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError)]);
     let applied = log.put(store).unwrap();
-    let expected = Applied { changed: true, run_id: Some("Ra".into()), attempts: 3, counts: counts(1, 1, 1, 0, 0), copy_of: None };
+    let expected = Applied { changed: true, run_id: Some("Ra".into()), attempts: 3, counts: counts(1, 1, 1, 0, 0), ..Applied::default() };
     assert_eq!(applied, expected);
     assert_eq!(store.generation().unwrap(), 1);
     assert_eq!(store.files(Some("logs")).unwrap(), [FileRow { stamp: log.file.clone(), state: FileState::Log("a".into()) }]);

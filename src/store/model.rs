@@ -175,7 +175,7 @@ impl State {
         if own {
             self.give_way(&id);
         }
-        Applied { changed: true, run_id: self.run_of(&id), attempts, counts, copy_of: None }
+        Applied { changed: true, run_id: self.run_of(&id), attempts, counts, ..Applied::default() }
     }
 
     /// Forgets the records of the run that the log `id` is in.
@@ -324,6 +324,7 @@ impl Store for Model {
                 }
                 Applied::default()
             }
+            Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => return Err(Error::ReadOnly),
             Change::Refresh => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
@@ -619,4 +620,47 @@ mod tests {
     }
 
     contract!(fresh);
+}
+
+impl crate::store::workspace::Workspace for Model {
+    fn authored(
+        &self,
+        _: &crate::store::workspace::AuthoredQuery<'_>,
+    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
+        Ok(std::collections::BTreeMap::new())
+    }
+
+    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn remembered(
+        &self,
+        _: &str,
+        _: &str,
+        _: &str,
+        _: crate::domain::time::Timestamp,
+    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
 }

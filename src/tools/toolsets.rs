@@ -12,15 +12,20 @@ pub enum Toolset {
     History,
     /// Any question, in SQL.
     Query,
+    /// What there is, at a glance, and where to find it.
+    Catalog,
     /// What can be planned and changed.
     Workspace,
     /// The runs of one evaluation, as other systems know them.
     Projections,
+    /// What programs of the operator's answer.
+    Commands,
 }
 
 impl Toolset {
     /// Every group.
-    pub const ALL: [Toolset; 4] = [Toolset::History, Toolset::Query, Toolset::Workspace, Toolset::Projections];
+    pub const ALL: [Toolset; 6] =
+        [Toolset::History, Toolset::Query, Toolset::Catalog, Toolset::Workspace, Toolset::Projections, Toolset::Commands];
 
     /// The group's word.
     #[must_use]
@@ -28,8 +33,10 @@ impl Toolset {
         match self {
             Toolset::History => "history",
             Toolset::Query => "query",
+            Toolset::Catalog => "catalog",
             Toolset::Workspace => "workspace",
             Toolset::Projections => "projections",
+            Toolset::Commands => "commands",
         }
     }
 }
@@ -67,7 +74,7 @@ impl Toolsets {
     /// What `runlore mcp` offers where nobody says otherwise: an agent pays for every schema.
     #[must_use]
     pub fn local() -> Self {
-        Self(Toolset::ALL.map(|toolset| matches!(toolset, Toolset::History | Toolset::Query)))
+        Self(Toolset::ALL.map(|toolset| matches!(toolset, Toolset::History | Toolset::Query | Toolset::Catalog)))
     }
 
     /// What is in both.
@@ -102,7 +109,7 @@ mod tests {
         assert_eq!(offered(Toolsets::local()), offered(query));
         assert_eq!(
             Toolsets::parse("history,sql").unwrap_err(),
-            "toolsets: \"sql\" is none; there are history, query, workspace, projections"
+            "toolsets: \"sql\" is none; there are history, query, catalog, workspace, projections, commands"
         );
     }
 }

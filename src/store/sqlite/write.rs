@@ -24,6 +24,9 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Vanished { paths } => vanished(&transaction, &paths)?,
         Change::Declared(declared) => declare(&transaction, &declared)?,
         Change::Remarks { path, remarks } => remark(&transaction, &path, &remarks)?,
+        Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => {
+            return Err(crate::store::Error::Internal("the workspace is not here".to_owned()));
+        }
         Change::Refresh => Applied { changed: refresh::apply(&transaction)?, ..Applied::default() },
     };
     if applied.changed {

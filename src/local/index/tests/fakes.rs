@@ -163,6 +163,7 @@ impl Store for Memory {
         }
         state.applied += 1;
         match change {
+            Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => Err(Error::ReadOnly),
             Change::Log(change) => state.log(change),
             Change::Skipped { file, broken, reason } => {
                 let changed = state.logs.remove(&file.path).is_some();
@@ -304,5 +305,48 @@ impl Store for Memory {
 
     fn transcript(&self, _: &str, _: &str, _: u64, _: u64) -> Result<Option<Lines>> {
         Ok(None)
+    }
+}
+
+impl crate::store::workspace::Workspace for Memory {
+    fn authored(
+        &self,
+        _: &crate::store::workspace::AuthoredQuery<'_>,
+    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
+        Ok(std::collections::BTreeMap::new())
+    }
+
+    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    }
+
+    fn remembered(
+        &self,
+        _: &str,
+        _: &str,
+        _: &str,
+        _: crate::domain::time::Timestamp,
+    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
+        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
     }
 }
