@@ -181,8 +181,12 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
 async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
     let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
     if !settings.is_loopback() {
-        let token = if settings.token.is_some() { "with the token" } else { "without a token" };
-        tracing::warn!(host = settings.host, "the service can be reached from other machines, {token}");
+        let who = match (settings.tenants, settings.token.is_some()) {
+            (true, _) => "with the keys and tokens of its organizations",
+            (false, true) => "with the token",
+            (false, false) => "without a token",
+        };
+        tracing::warn!(host = settings.host, "the service can be reached from other machines, {who}");
     }
     let taken =
         |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));
