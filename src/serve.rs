@@ -31,6 +31,7 @@ use crate::{
         session::{self, Session},
     },
     config::Config,
+    domain::decision,
     gate::{
         Bounds, Gate,
         client::ClientRules,
@@ -70,7 +71,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         credentials,
         answers,
         metadata: None,
-        documents: Vec::new(),
+        documents: vec![contract()],
         read_only: session.read_only(),
         desk: None,
     };
@@ -136,7 +137,12 @@ fn documents(config: &Config, metadata: Option<&Metadata>, endpoints: &[String])
         paths.clone().map(|path| Document { path: format!("{WELL_KNOWN}{path}"), json: metadata.document(path).into() })
     });
     let keys = key.map(|key| Document { path: JWKS.to_owned(), json: key.jwks().into() });
-    Ok(login.chain(keys).collect())
+    Ok(login.chain(keys).chain([contract()]).collect())
+}
+
+/// The schema of what agents hand over when they have evaluated a change (decision 27).
+fn contract() -> Document {
+    Document { path: decision::PATH.to_owned(), json: decision::SCHEMA.into() }
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
