@@ -7,6 +7,7 @@
 pub mod control;
 pub mod decision;
 pub mod demo;
+pub mod executor_guard;
 pub mod export;
 pub mod health;
 pub mod import;
@@ -23,6 +24,7 @@ pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod worker;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -121,6 +123,7 @@ pub fn command() -> Command {
         .subcommand(decision::command())
         .subcommand(demo::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
+        .subcommand(executor_guard::command())
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
         .subcommand(health::command())
         .subcommand(key::command())
@@ -132,6 +135,7 @@ pub fn command() -> Command {
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommand(token::command())
+        .subcommand(worker::command())
         .subcommands(tools)
 }
 
@@ -167,6 +171,11 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "org" => org::run(inner, &place, output),
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
+        crate::commands::executor::guard::VERB => executor_guard::run(inner),
+        "worker" => {
+            let args = worker::WorkerArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            worker::run(&args, &place, output)
+        }
         "mcp" => {
             let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             mcp::run(&args, &place)
@@ -200,6 +209,8 @@ mod tests {
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
         ("token", "makes credentials: who gets one is a person's decision"),
+        ("worker", "runs programs: an operator's decision"),
+        (crate::commands::executor::guard::VERB, "is a part of the worker"),
         ("help", "is clap's"),
     ];
 

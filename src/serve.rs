@@ -7,6 +7,7 @@
 pub mod accept;
 pub mod flags;
 pub mod ingest;
+pub mod quiet;
 pub mod settings;
 pub mod tenants;
 
@@ -206,18 +207,18 @@ fn announce(settings: &Settings, own: SocketAddr) {
 }
 
 /// SIGTERM and SIGINT.
-struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, CliError> {
+    pub(crate) fn new() -> Result<Self, CliError> {
         let watch = |kind| signal(kind).map_err(|error| CliError::Refused(format!("signals cannot be watched: {error}")));
         Ok(Self { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
 
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
