@@ -17,6 +17,7 @@ pub mod client;
 pub mod deadline;
 pub mod deadline_http;
 pub mod decode;
+pub mod dialect;
 pub mod documents;
 pub mod door;
 pub mod framing;
@@ -48,6 +49,7 @@ pub mod step;
 pub mod tenant_rate;
 #[cfg(test)]
 mod tests;
+pub mod tool_api;
 pub mod tool_rate;
 pub mod total;
 #[cfg(test)]
