@@ -28,7 +28,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use self::{output::Output, session::Place};
-use crate::tools::{ENTRIES, render};
+use crate::tools::{readers, render};
 
 /// Why a verb did not end with 0; the text goes to stderr.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,7 @@ pub fn command() -> Command {
             .display_order(LAST)
             .help("The configuration; without it, .runlore/config.toml of the project if there is one"),
     ];
-    let tools = ENTRIES.iter().map(|entry| tool::command(entry).next_help_heading("Options"));
+    let tools = readers().map(|entry| tool::command(entry).next_help_heading("Options"));
     Command::new("runlore")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The run history of AI evaluations, for coding agents (over MCP) and people: what fails, since when, what changed, and whether it is real")
@@ -169,8 +169,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             mcp::run(&args, &place)
         }
         _ => {
-            let entry = ENTRIES
-                .iter()
+            let entry = readers()
                 .find(|entry| entry.verb == verb)
                 .ok_or_else(|| CliError::Usage(format!("no command \"{verb}\"; see runlore --help")))?;
             tool::run(entry, inner, &place, output)
@@ -221,7 +220,7 @@ mod tests {
                 assert!(!argument.get_action().takes_values() || own, "{verb} --{id} <{derived}> says nothing of its value");
             }
         }
-        for entry in ENTRIES {
+        for entry in readers() {
             let mut verb = (entry.command)();
             let (list, own) = (root.clone().render_help().to_string(), verb.render_long_help().to_string());
             let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -233,7 +232,7 @@ mod tests {
     #[test]
     fn every_verb_is_a_tool_or_says_why_not() {
         for verb in command().get_subcommands().map(|verb| verb.get_name().to_owned()) {
-            let tool = ENTRIES.iter().any(|entry| entry.verb == verb);
+            let tool = readers().any(|entry| entry.verb == verb);
             let reasons = NOT_TOOLS.iter().filter(|(name, reason)| *name == verb && !reason.is_empty()).count();
             assert_eq!(usize::from(tool) + reasons, 1, "{verb}");
         }

@@ -3,6 +3,7 @@
 //! Promises: one handler for every transport, both protocol eras, no session; calls go through the gate's call list.
 //! Does not: know any tool.
 
+pub mod approval;
 pub mod completion;
 pub mod core;
 pub mod faults;

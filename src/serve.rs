@@ -85,7 +85,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// # Errors
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
-    let gate = session::settings_for(config, house.projects());
+    let gate = crate::gate::Settings { writes: Some(config.write_rules()), ..session::settings_for(config, house.projects()) };
     let metadata = config.metadata(&SCOPES);
     let desk = Desk::new(house.opened(), config);
     desk.sweep();
@@ -240,7 +240,7 @@ impl Service {
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned());
         let gate = Gate::new(crate::gate::Settings {
-            bounds: bounds(settings),
+            bounds: Bounds { row_wait: served.gate.bounds.row_wait, ..bounds(settings) },
             hooks: hooks.clone(),
             call_timeout: settings.timeout,
             redactor: Arc::new(Redactor::from_environment(secrets)),
@@ -252,7 +252,7 @@ impl Service {
         let stranger = settings.stranger();
         // What health says of tools: how many a stranger is shown (decision 79).
         let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
-        let tools = ENTRIES.iter().filter(|entry| settings.toolsets.offer(entry) && listed(&shown, entry)).count();
+        let tools = ENTRIES.iter().filter(|entry| gate.has(entry) && settings.toolsets.offer(entry) && listed(&shown, entry)).count();
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };
@@ -411,6 +411,7 @@ fn bounds(settings: &Settings) -> Bounds {
         cache_for: Duration::from_secs(http.cache_ttl_s),
         handlers: http.handlers,
         limiter_keys_max: http.limiter_keys_max,
+        ..Bounds::default()
     }
 }
 

@@ -20,15 +20,16 @@ use crate::{
         tool_api::{Posted, ToolApi, barred, wrong},
         visit::Visit,
     },
-    tools::{self, Answer, Entry, tool_api},
+    tools::{
+        self, Answer, Entry, tool_api,
+        write::{IDEMPOTENCY_KEY, KEY_CHARS_MAX, Leave},
+    },
 };
 
 /// The contract's name.
 const CONTRACT: &str = "evalgate-tool-api";
 /// The scope that the list asks for.
 const LIST_SCOPE: &str = "eval:read";
-/// The argument under which a repeat gets the first answer; the header `Idempotency-Key` says it too.
-const IDEMPOTENCY_KEY: &str = "idempotencyKey";
 
 /// The tool API over one gate.
 #[derive(Clone)]
@@ -53,8 +54,10 @@ struct Asked {
 impl Desk {
     /// The tool API over `gate`; `writes` as the operator says.
     #[must_use]
-    pub const fn new(gate: Gate, writes: bool) -> Self {
-        Self { gate, writes }
+    pub fn new(gate: Gate, writes: bool) -> Self {
+        // A server of one project takes no writes, whatever is switched on.
+        let taken = tool_api::ENTRIES.iter().all(|entry| gate.has(entry));
+        Self { gate, writes: writes && taken }
     }
 
     async fn answer(self, posted: Posted) -> Result<String, Barred> {
@@ -63,12 +66,13 @@ impl Desk {
         let Asked { tool, mut arguments } = read(&body)?;
         name_project(&mut arguments, &query)?;
         let entry = tool_api::find(&tool).unwrap_or(&tools::UNKNOWN);
-        if let Some(key) = idempotency_key.filter(|_| tool_api::writes(entry)) {
+        if let Some(key) = idempotency_key.filter(|_| entry.effect.writes()) {
             arguments.entry(IDEMPOTENCY_KEY).or_insert_with(|| key.into());
         }
         let call = Call {
             place: visit.place.clone(),
-            closed: tool_api::writes(entry) && !self.writes,
+            closed: entry.effect.writes() && !self.writes,
+            leave: Leave::Direct,
             ..Call::remote(entry, arguments, caller, &visit.request_id, visit.client)
         };
         match self.gate.call(call).await {
@@ -83,10 +87,14 @@ impl Desk {
     /// A tool as the list has it.
     fn described(&self, entry: &Entry, caller: &Caller) -> Value {
         let mut input = (entry.input_schema)();
-        if self.gate.asks_project(entry, caller, None)
-            && let Some(properties) = input.entry("properties").or_insert_with(|| json!({})).as_object_mut()
-        {
-            properties.insert(ARGUMENT.to_owned(), json!({"type": "string", "description": "The project, by name or id."}));
+        if let Some(properties) = input.entry("properties").or_insert_with(|| json!({})).as_object_mut() {
+            if self.gate.asks_project(entry, caller, None) {
+                properties.insert(ARGUMENT.to_owned(), json!({"type": "string", "description": "The project, by name or id."}));
+            }
+            if entry.effect.writes() {
+                let key = json!({"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "description": "A repeat with the same key gets the first answer; the header Idempotency-Key says it too."});
+                properties.insert(IDEMPOTENCY_KEY.to_owned(), key);
+            }
         }
         let mut tool = json!({"name": entry.name, "description": entry.doc, "inputSchema": input, "version": "1"});
         if let Some(map) = tool.as_object_mut().filter(|_| entry.name == tool_api::LONG_RUNNING) {
@@ -103,7 +111,7 @@ impl ToolApi for Desk {
             let message = format!("the list of tools needs scope {LIST_SCOPE}");
             return Err(Barred::Denied { message, scope: Some(LIST_SCOPE.to_owned()) });
         }
-        let offered = tool_api::ENTRIES.iter().filter(|entry| self.writes || !tool_api::writes(entry));
+        let offered = tool_api::ENTRIES.iter().filter(|entry| self.writes || !entry.effect.writes());
         let tools: Vec<Value> = offered.map(|entry| self.described(entry, caller)).collect();
         // The public client would ask for page after page if it were not told that there is one.
         Ok(json!({"contract": CONTRACT, "tools": tools, "hasMore": false}).to_string())

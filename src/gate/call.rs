@@ -17,7 +17,10 @@ use crate::{
     auth::Caller,
     clock,
     telemetry::hook::Outcome,
-    tools::{Entry, ToolError},
+    tools::{
+        Entry, ToolError,
+        write::{Consent, Given, Handed, Leave},
+    },
 };
 
 /// A tool call on its way.
@@ -47,6 +50,14 @@ pub struct Call {
     pub project: Option<Project>,
     /// For a tool that is about no project: the names of those that the caller may see. The step `project` fills it in.
     pub projects: Arc<[String]>,
+    /// For a tool that writes: how leave is given.
+    pub leave: Leave,
+    /// What came of a form that was asked for; the argument `approval` is still among the arguments.
+    pub given: Given,
+    /// By whom and by which leave it writes. The step `consent` fills it in.
+    pub consent: Option<Consent>,
+    /// Whether the store has the write. The step `trail` fills it in.
+    pub handed: Option<Handed>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
     pub mark: Option<super::slots::Mark>,
 }
@@ -68,6 +79,10 @@ impl Call {
             closed: false,
             project: None,
             projects: [].into(),
+            leave: Leave::Ask,
+            given: Given::Nothing,
+            consent: None,
+            handed: None,
             mark: None,
         }
     }
@@ -119,7 +134,7 @@ pub enum Refusal {
         lacks: Lacks,
     },
     /// Nobody may: the operator has not switched it on.
-    #[error("{tool} writes, and writes of the tool API are not switched on here (tool_api.writes)")]
+    #[error("{tool} writes, and this server takes no writes over the tool API (tool_api.writes)")]
     Closed {
         /// The tool.
         tool: &'static str,

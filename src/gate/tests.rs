@@ -89,6 +89,7 @@ fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
         bounds,
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
+        writes: None,
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod get;
 pub mod list;
 pub mod quality;
+pub mod testcase;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,20 +16,19 @@ use serde::Serialize;
 use super::{Ctx, Entry, ToolError, arguments::Bounded};
 use crate::{
     domain::time::Timestamp,
-    store::workspace::{Authored, AuthoredQuery, EvaluationStatus},
+    store::workspace::{ActFault, Authored, AuthoredQuery, EvaluationStatus, Lock},
 };
 
 /// The tools, in the order that the list has them.
-pub static ENTRIES: &[Entry] = &[Entry::of::<quality::EvalQualityLatest>(), Entry::of::<get::EvalGet>(), Entry::of::<list::EvalList>()];
+pub static ENTRIES: &[Entry] = &[
+    Entry::of::<quality::EvalQualityLatest>(),
+    Entry::of::<get::EvalGet>(),
+    Entry::of::<list::EvalList>(),
+    Entry::writes::<testcase::EvalTestcaseAdd>(),
+];
 
 /// The tool whose effect takes minutes: its call answers at once.
 pub const LONG_RUNNING: &str = "eval.run";
-
-/// Whether a tool changes anything: then it asks for a scope to write.
-#[must_use]
-pub fn writes(entry: &Entry) -> bool {
-    entry.scopes.iter().flat_map(|group| group.iter()).any(|scope| scope.ends_with(":write"))
-}
 
 /// The entry of this name, to the letter.
 #[must_use]
@@ -99,6 +99,20 @@ pub fn evaluation(ctx: &Ctx, number: Number) -> Result<Authored, ToolError> {
     found.into_iter().next().ok_or_else(|| ToolError::NotFound(format!("argument evaluationId: there is no evaluation {number}")))
 }
 
+/// The evaluation, where it may be changed or started.
+///
+/// # Errors
+/// [`ToolError`] with who locked it and why.
+fn changeable(found: Authored) -> Result<Authored, ToolError> {
+    match &found.lock {
+        Some(Lock { by, reason, .. }) => {
+            let reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
+            Err(ToolError::Said(ActFault::Locked { evaluation: found.id, by: by.clone(), reason }.to_string()))
+        }
+        None => Ok(found),
+    }
+}
+
 /// A result as the text beside it: the same JSON, for people (decision 72).
 fn pretty<T: Serialize>(output: &T) -> String {
     serde_json::to_string_pretty(output).unwrap_or_default()
@@ -112,7 +126,11 @@ mod tests {
     #[test]
     fn none_of_them_is_a_tool_of_mcp_and_each_has_a_schema() {
         for (index, entry) in ENTRIES.iter().enumerate() {
-            assert!(tools::find(entry.name).is_none() && entry.toolsets.is_empty() && !entry.released, "{}", entry.name);
+            assert!(
+                tools::find(entry.name).is_none() && entry.toolsets.is_empty() && !(entry.released && !entry.effect.writes()),
+                "{}",
+                entry.name
+            );
             assert!(ENTRIES.iter().skip(index + 1).all(|other| other.name != entry.name), "{}", entry.name);
             assert_eq!(find(entry.name).map(|found| found.name), Some(entry.name));
             assert_eq!((entry.input_schema)()["type"], "object", "{}", entry.name);
@@ -124,7 +142,7 @@ mod tests {
 
     #[test]
     fn no_release_writes() {
-        for entry in ENTRIES.iter().filter(|entry| writes(entry)) {
+        for entry in ENTRIES.iter().filter(|entry| entry.effect.writes()) {
             assert!(["eval.run", "eval.testcase.add", "trace.create", "trace.span.create"].contains(&entry.name), "{}", entry.name);
         }
     }

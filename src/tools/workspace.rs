@@ -3,4 +3,6 @@
 //! Promises: one file for each tool.
 //! Does not: hold logic of its own.
 
+pub mod authoring;
+pub mod evaluations_create;
 pub mod whoami;
