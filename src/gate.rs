@@ -18,6 +18,7 @@ pub mod consent;
 pub mod deadline;
 pub mod deadline_http;
 pub mod decode;
+pub mod dialect;
 pub mod documents;
 pub mod door;
 pub mod framing;
@@ -49,6 +50,7 @@ pub mod step;
 pub mod tenant_rate;
 #[cfg(test)]
 mod tests;
+pub mod tool_api;
 pub mod tool_rate;
 pub mod total;
 pub mod trail;

@@ -41,6 +41,7 @@ use crate::{
         health::{Health as Said, Probe},
         listed,
         measure::MeasureLayer,
+        tool_api::ToolApi,
     },
     health::{self, Health},
     mcp::{
@@ -53,7 +54,8 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{ENTRIES, render::Style},
+    tool_api::Desk as ToolDesk,
+    tools::{ENTRIES, everywhere, render::Style},
 };
 
 /// How long readiness is off before the listener closes, so that a balancer sees it (decision 80).
@@ -244,7 +246,7 @@ struct Service {
 impl Service {
     fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
-        let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
+        let metrics = Arc::new(Metrics::new(everywhere().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned());
@@ -347,6 +349,7 @@ impl Service {
             body_bytes_max: http.body_bytes_max,
             body_within: Duration::from_secs(http.body_deadline_s),
             probe: self.probe(settings.public),
+            tools: settings.tool_api_writes.map(|writes| Arc::new(ToolDesk::new(self.gate.clone(), writes)) as Arc<dyn ToolApi>),
             push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
         }
     }

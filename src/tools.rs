@@ -13,6 +13,7 @@ pub mod projections;
 pub mod query;
 pub mod render;
 pub mod resolve;
+pub mod tool_api;
 pub mod toolsets;
 #[cfg(feature = "fixtures")]
 pub mod trivial;
@@ -359,11 +360,16 @@ fn not_there() -> ToolError {
     ToolError::NotFound("there is no such tool".to_owned())
 }
 
+/// The tools of MCP and of the HTTP tool API: whatever is called by a name from outside.
+pub fn everywhere() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().chain(tool_api::ENTRIES)
+}
+
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
-    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| ENTRIES.iter().map(names_of).collect());
-    let index = ENTRIES.iter().position(|other| std::ptr::eq(other, entry));
+    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| everywhere().map(names_of).collect());
+    let index = everywhere().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
 }
 

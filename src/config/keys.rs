@@ -457,6 +457,14 @@ sections! {
             "two stats of each project; whoever asks for a look has it soon";
     }
 
+    /// The HTTP tool API of `runlore serve`: `GET /api/mcp/tools` and `POST /api/mcp/call` (contract `evalgate-tool-api`).
+    tool_api: ToolApi {
+        /// Whether its tools that write are listed and may be called; they ask for no approval. RUNLORE_TOOL_API_WRITES and
+        /// EVALGATE_TOOL_API_WRITES say it too.
+        writes: bool = (false),
+            "an integration that reads needs none, and what has no approval step is the operator's decision";
+    }
+
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
     admin: Admin {
         /// Where it listens.

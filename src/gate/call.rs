@@ -44,6 +44,8 @@ pub struct Call {
     pub note: Option<String>,
     /// The project that the path names.
     pub place: Option<Arc<Place>>,
+    /// Whether the operator lets nobody call it here: a write of the tool API that is not switched on (`tool_api.writes`).
+    pub closed: bool,
     /// The project that it is about. The step `project` fills it in; none for a tool that is about none.
     pub project: Option<Project>,
     /// For a tool that is about no project: the names of those that the caller may see. The step `project` fills it in.
@@ -74,6 +76,7 @@ impl Call {
             generation: None,
             note: None,
             place: None,
+            closed: false,
             project: None,
             projects: [].into(),
             leave: Leave::Ask,
@@ -129,6 +132,12 @@ pub enum Refusal {
         tool: &'static str,
         /// The missing scopes or role.
         lacks: Lacks,
+    },
+    /// Nobody may: the operator has not switched it on.
+    #[error("{tool} writes, and this server takes no writes over the tool API (tool_api.writes)")]
+    Closed {
+        /// The tool.
+        tool: &'static str,
     },
     /// The caller has called too often.
     #[error("too many calls: at most {per_minute} a minute from one caller; try again in {}", seconds(*wait_s))]
@@ -189,7 +198,7 @@ impl Refusal {
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Unknown => Outcome::Refused,
-            Self::Unauthenticated | Self::Denied { .. } => Outcome::Denied,
+            Self::Unauthenticated | Self::Denied { .. } | Self::Closed { .. } => Outcome::Denied,
             Self::Rate { .. } => Outcome::Rate,
             Self::CallerBusy { .. } | Self::Busy { .. } => Outcome::Busy,
             Self::Total { .. } => Outcome::Total,

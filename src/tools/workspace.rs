@@ -3,7 +3,7 @@
 //! Promises: one file for each tool.
 //! Does not: hold logic of its own.
 
-mod authoring;
+pub mod authoring;
 mod connecting;
 pub mod connections_create;
 pub mod connections_delete;
