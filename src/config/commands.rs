@@ -156,6 +156,7 @@ pub fn complaints(commands: &Value) -> Vec<String> {
         told.extend(of_command(&place, &command));
         told.extend(of_options(&place, &command));
         told.extend(of_positionals(&place, &command));
+        told.extend(of_strangers(&place, &command));
     }
     told
 }
@@ -251,6 +252,16 @@ fn of_positionals(place: &str, command: &Command) -> Vec<String> {
         told.extend(value.faults(&place, &["string", "integer", "number", "name", "choice"]));
     }
     told
+}
+
+/// Strangers could never call a public command of which they lack what must be given.
+fn of_strangers(place: &str, command: &Command) -> Vec<String> {
+    let options = command.option.iter().enumerate().filter(|(_, one)| one.required && !one.public).map(|(at, _)| format!("option[{at}]"));
+    let positionals =
+        command.positional.iter().enumerate().filter(|(_, one)| one.required && !one.public).map(|(at, _)| format!("positional[{at}]"));
+    let must = "true where it must be given and the command is public";
+    let told = |inner: String| fault(&format!("{place}.{inner}"), "public", "false", must);
+    if command.public { options.chain(positionals).map(told).collect() } else { Vec::new() }
 }
 
 /// What options and positionals have alike.
