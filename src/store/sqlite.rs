@@ -32,6 +32,7 @@ mod runs;
 mod series;
 mod sources;
 mod streaks;
+mod survey;
 mod traces;
 mod trail;
 mod workspace;
@@ -167,6 +168,16 @@ impl Sqlite {
                 (check.value, check.label, check.answer, check.reason) = (None, None, None, None);
             }
         }
+    }
+}
+
+impl super::survey::Survey for Sqlite {
+    fn figures(&self, run: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        self.read(|connection| survey::figures(connection, run))
+    }
+
+    fn search(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+        survey::search(documents, words, limit)
     }
 }
 

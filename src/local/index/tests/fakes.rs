@@ -308,6 +308,16 @@ impl Store for Memory {
     }
 }
 
+impl survey::Survey for Memory {
+    fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        Ok(BTreeMap::new())
+    }
+
+    fn search(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
+        Ok((Vec::new(), 0))
+    }
+}
+
 impl Workspace for Memory {
     fn authored(&self, _: &AuthoredQuery<'_>) -> Result<(Vec<Authored>, u64)> {
         Ok((Vec::new(), 0))
