@@ -31,6 +31,7 @@ use crate::{
         session::{self, Session},
     },
     config::Config,
+    domain::decision,
     gate::{
         Bounds, Gate,
         client::ClientRules,
@@ -70,7 +71,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         credentials,
         answers,
         metadata: None,
-        documents: Vec::new(),
+        documents: vec![contract()],
         read_only: session.read_only(),
         desk: None,
     };
@@ -136,7 +137,12 @@ fn documents(config: &Config, metadata: Option<&Metadata>, endpoints: &[String])
         paths.clone().map(|path| Document { path: format!("{WELL_KNOWN}{path}"), json: metadata.document(path).into() })
     });
     let keys = key.map(|key| Document { path: JWKS.to_owned(), json: key.jwks().into() });
-    Ok(login.chain(keys).collect())
+    Ok(login.chain(keys).chain([contract()]).collect())
+}
+
+/// The schema of what agents hand over when they have evaluated a change (decision 27).
+fn contract() -> Document {
+    Document { path: decision::PATH.to_owned(), json: decision::SCHEMA.into() }
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
@@ -175,8 +181,12 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
 async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
     let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
     if !settings.is_loopback() {
-        let token = if settings.token.is_some() { "with the token" } else { "without a token" };
-        tracing::warn!(host = settings.host, "the service can be reached from other machines, {token}");
+        let who = match (settings.tenants, settings.token.is_some()) {
+            (true, _) => "with the keys and tokens of its organizations",
+            (false, true) => "with the token",
+            (false, false) => "without a token",
+        };
+        tracing::warn!(host = settings.host, "the service can be reached from other machines, {who}");
     }
     let taken =
         |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));

@@ -28,6 +28,8 @@ use crate::{
 const JSON: &str = "application/json";
 /// The type of a transcript: JSON lines.
 const JSONL: &str = "application/jsonl";
+/// The type of a schema.
+const SCHEMA: &str = "application/schema+json";
 
 /// A template and the call that reads what it gives.
 pub struct Template {
@@ -120,6 +122,7 @@ pub async fn read(core: &Core, params: &Map<String, Value>, asker: &Asker) -> Re
         Some(Target::Run { run_id }) => (&calls::RUN, JSON, vec![("runId", run_id)]),
         Some(Target::Transcript { run_id, attempt }) => (&calls::TRANSCRIPT, JSONL, vec![("runId", run_id), ("attempt", attempt)]),
         Some(Target::Trace { trace_id }) => (&calls::TRACE, JSON, vec![("traceId", trace_id)]),
+        Some(Target::DecisionContract) => (&calls::DECISION_CONTRACT, SCHEMA, Vec::new()),
         // It goes down the list too: it is logged and counted like any other call.
         None => (&tools::UNKNOWN, JSON, Vec::new()),
     };

@@ -14,6 +14,8 @@ pub enum Target {
         /// The run's whole id.
         run_id: String,
     },
+    /// The schema of the decision contract, which is no project's.
+    DecisionContract,
     /// An attempt's transcript.
     Transcript {
         /// The run's whole id.
@@ -34,6 +36,9 @@ pub const RUN_TEMPLATE: &str = "runlore://runs/{runId}";
 pub const TRANSCRIPT_TEMPLATE: &str = "runlore://runs/{runId}/transcripts/{attempt}";
 /// How a client makes the URI of a trace.
 pub const TRACE_TEMPLATE: &str = "runlore://traces/{traceId}";
+
+/// The URI of the decision contract's schema.
+pub const DECISION_CONTRACT: &str = "runlore://schemas/decision-contract";
 
 /// The schemes that are read; the first is the one that is written.
 const SCHEMES: [&str; 2] = ["runlore", "reeval"];
@@ -63,6 +68,7 @@ pub fn parse(uri: &str) -> Option<Target> {
     let segments = (segments.next(), segments.next(), segments.next(), segments.next(), segments.next());
     match segments {
         (Some("runs"), Some(run), None, ..) => Some(Target::Run { run_id: decoded(run)? }),
+        (Some("schemas"), Some("decision-contract"), None, ..) => Some(Target::DecisionContract),
         (Some("runs"), Some(run), Some("transcripts"), Some(attempt), None) => {
             Some(Target::Transcript { run_id: decoded(run)?, attempt: decoded(attempt)? })
         }
@@ -128,6 +134,12 @@ mod tests {
     fn a_key_is_one_segment_of_the_uri() {
         assert_eq!(transcript("r 1", "a/b%2Fc@m#1é"), "runlore://runs/r%201/transcripts/a%2Fb%252Fc%40m%231%C3%A9");
         assert_eq!(run("a/b c"), "runlore://runs/a%2Fb%20c");
+    }
+
+    #[test]
+    fn the_contract_has_one_uri() {
+        assert_eq!(parse(DECISION_CONTRACT), Some(Target::DecisionContract));
+        assert!(parse("runlore://schemas").is_none() && parse("runlore://schemas/decision-contract/x").is_none());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
-    domain::{outcome::Counts, time::Timestamp},
+    domain::{decision, outcome::Counts, time::Timestamp},
     store::{Run, RunPoint, RunQuery, Selector},
     tools::{self, Answer, Ctx, Entry, ToolError, Weight, cursor::List, history::show, uri},
 };
@@ -40,6 +40,10 @@ pub static TRANSCRIPT: Entry =
     Entry { name: "resources/transcript", scopes: &[&["eval:read"], &["traces:read"]], weight: Weight::Heavy, run: transcript, ..LIST };
 /// `resources/read` of a trace. Not kept: it is gone when its day comes, whatever else happens.
 pub static TRACE: Entry = Entry { name: "resources/trace", scopes: &[&["traces:read"]], cacheable: false, run: trace, ..LIST };
+
+/// `resources/read` of the decision contract's schema: about no project, for whoever may call.
+pub static DECISION_CONTRACT: Entry =
+    Entry { name: "resources/decision-contract", of_project: false, scopes: &[], run: decision_contract, ..LIST };
 
 /// Whether the thing that was to be read is there; else the answer's text says what may be the reason.
 #[must_use]
@@ -76,7 +80,8 @@ fn list(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
     let (mut runs, _) = ctx.store.runs(&RunQuery { before, limit: PAGE + 1, ..RunQuery::default() })?;
     let more = runs.len() > PAGE;
     runs.truncate(PAGE);
-    let mut result = json!({"resources": runs.iter().map(listed).collect::<Vec<Value>>()});
+    let end = Some(contract()).filter(|_| !more);
+    let mut result = json!({"resources": runs.iter().map(listed).chain(end).collect::<Vec<Value>>()});
     if let (Some(last), true, Some(map)) = (runs.last(), more, result.as_object_mut()) {
         map.insert("nextCursor".to_owned(), pages.at(&(last.created_at.millis(), &last.run_id)).into());
     }
@@ -134,6 +139,15 @@ impl Write for Capped {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn decision_contract(_: &Ctx, _: Map<String, Value>) -> Result<Answer, ToolError> {
+    Ok(Answer { json: raw(&true)?, text: decision::SCHEMA.to_owned(), lasting: true })
+}
+
+/// The schema as a resource; it stands after the last run.
+fn contract() -> Value {
+    json!({"uri": uri::DECISION_CONTRACT, "name": "decision-contract", "title": "JSON Schema of the decision contract", "mimeType": "application/schema+json"})
 }
 
 fn transcript(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
