@@ -3,7 +3,10 @@
 //! Promises: never a path, SQL or a backtrace; the inner face of an internal failure goes to the log only.
 //! Does not: know status codes.
 
-use crate::{domain::reference::ReferenceError, store};
+use crate::{
+    domain::reference::ReferenceError,
+    store::{self, workspace::ActFault},
+};
 
 /// A refusal or failure of a tool call.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -38,6 +41,16 @@ pub enum ToolError {
     /// A fault of ours.
     #[error("an internal error; the log has it")]
     Internal(String),
+}
+
+impl From<ActFault> for ToolError {
+    fn from(fault: ActFault) -> Self {
+        match fault {
+            ActFault::NotFound(_) => Self::NotFound(fault.to_string()),
+            ActFault::KeyReused => Self::Argument(fault.to_string()),
+            _ => Self::Said(fault.to_string()),
+        }
+    }
 }
 
 impl ToolError {
