@@ -5,7 +5,9 @@
 //! Does not: hold logic of its own.
 
 pub mod control;
+pub mod decision;
 pub mod demo;
+pub mod executor_guard;
 pub mod export;
 pub mod health;
 pub mod import;
@@ -22,6 +24,7 @@ pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod worker;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -117,8 +120,10 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(decision::command())
         .subcommand(demo::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
+        .subcommand(executor_guard::command())
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
         .subcommand(health::command())
         .subcommand(key::command())
@@ -130,6 +135,7 @@ pub fn command() -> Command {
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommand(token::command())
+        .subcommand(worker::command())
         .subcommands(tools)
 }
 
@@ -137,6 +143,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "decision" => decision::run(inner, output),
         "demo" => demo::run(output),
         "import" => {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
@@ -164,6 +171,11 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "org" => org::run(inner, &place, output),
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
+        crate::commands::executor::guard::VERB => executor_guard::run(inner),
+        "worker" => {
+            let args = worker::WorkerArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            worker::run(&args, &place, output)
+        }
         "mcp" => {
             let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             mcp::run(&args, &place)
@@ -183,6 +195,7 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("decision", "is about a file, not a project's history"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),
@@ -196,6 +209,8 @@ mod tests {
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
         ("token", "makes credentials: who gets one is a person's decision"),
+        ("worker", "runs programs: an operator's decision"),
+        (crate::commands::executor::guard::VERB, "is a part of the worker"),
         ("help", "is clap's"),
     ];
 

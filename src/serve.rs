@@ -7,6 +7,7 @@
 pub mod accept;
 pub mod flags;
 pub mod ingest;
+pub mod quiet;
 pub mod settings;
 pub mod tenants;
 
@@ -31,6 +32,7 @@ use crate::{
         session::{self, Session},
     },
     config::Config,
+    domain::decision,
     gate::{
         Bounds, Gate,
         client::ClientRules,
@@ -72,7 +74,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         credentials,
         answers,
         metadata: None,
-        documents: Vec::new(),
+        documents: vec![contract()],
         read_only: session.read_only(),
         desk: None,
     };
@@ -138,7 +140,12 @@ fn documents(config: &Config, metadata: Option<&Metadata>, endpoints: &[String])
         paths.clone().map(|path| Document { path: format!("{WELL_KNOWN}{path}"), json: metadata.document(path).into() })
     });
     let keys = key.map(|key| Document { path: JWKS.to_owned(), json: key.jwks().into() });
-    Ok(login.chain(keys).collect())
+    Ok(login.chain(keys).chain([contract()]).collect())
+}
+
+/// The schema of what agents hand over when they have evaluated a change (decision 27).
+fn contract() -> Document {
+    Document { path: decision::PATH.to_owned(), json: decision::SCHEMA.into() }
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
@@ -177,8 +184,12 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
 async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
     let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
     if !settings.is_loopback() {
-        let token = if settings.token.is_some() { "with the token" } else { "without a token" };
-        tracing::warn!(host = settings.host, "the service can be reached from other machines, {token}");
+        let who = match (settings.tenants, settings.token.is_some()) {
+            (true, _) => "with the keys and tokens of its organizations",
+            (false, true) => "with the token",
+            (false, false) => "without a token",
+        };
+        tracing::warn!(host = settings.host, "the service can be reached from other machines, {who}");
     }
     let taken =
         |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));
@@ -198,18 +209,18 @@ fn announce(settings: &Settings, own: SocketAddr) {
 }
 
 /// SIGTERM and SIGINT.
-struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, CliError> {
+    pub(crate) fn new() -> Result<Self, CliError> {
         let watch = |kind| signal(kind).map_err(|error| CliError::Refused(format!("signals cannot be watched: {error}")));
         Ok(Self { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
 
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -78,6 +78,13 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
     Entry::of::<workspace::whoami::Whoami>(),
     Entry::writes::<workspace::evaluations_create::EvaluationsCreate>(),
+    Entry::writes::<workspace::test_cases_add::TestCasesAdd>(),
+    Entry::writes::<workspace::runs_start::RunsStart>(),
+    Entry::writes::<workspace::traces_create::TracesCreate>(),
+    Entry::writes::<workspace::connections_create::ConnectionsCreate>(),
+    Entry::writes::<workspace::connections_update::ConnectionsUpdate>(),
+    Entry::writes::<workspace::connections_delete::ConnectionsDelete>(),
+    Entry::writes::<workspace::connections_sync::ConnectionsSync>(),
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
 ];
