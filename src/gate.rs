@@ -238,6 +238,12 @@ impl Gate {
         self.call.clone().oneshot(call).await.map(|served| served.answer)
     }
 
+    /// Whether tools write here.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.writes
+    }
+
     /// Whether there is such a tool here: one that writes only where writes are taken.
     #[must_use]
     pub const fn has(&self, entry: &Entry) -> bool {

@@ -135,6 +135,12 @@ impl Core {
         self.gate.call(Call { place: asker.place.clone(), leave, given, ..call }).await
     }
 
+    /// Whether there are tools here that write, and so what only they make.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.gate.writes()
+    }
+
     /// What lists that are the same for every caller of this server say of how long they may be kept.
     #[must_use]
     pub const fn hints(&self) -> Hints {
@@ -306,7 +312,7 @@ mod tests {
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
             let reads = !entry.effect.writes();
             assert_eq!(said, (Some(reads), Some(reads), Some(entry.name == "connections_delete"), Some(false)), "{}", tool.name);
-            let takes = |name: &str| tool.input_schema["properties"].get(name).is_some();
+            let takes = |name: &str| tool.input_schema.get("properties").is_some_and(|all| all.get(name).is_some());
             assert!(takes(APPROVAL) != reads && takes(IDEMPOTENCY_KEY) != reads, "{}", tool.name);
         }
     }
