@@ -313,7 +313,7 @@ impl crate::store::survey::Survey for Memory {
         Ok(std::collections::BTreeMap::new())
     }
 
-    fn search(
+    fn ranked(
         &self,
         _: &[crate::store::survey::Document],
         _: &[String],
