@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod cell;
 pub mod comparable;
 pub mod compare;
+pub mod connection;
 pub mod decision;
 pub mod declared;
 pub mod evidence;

@@ -4,7 +4,7 @@
 //! Does not: read files, or build the [`Config`](super::Config).
 
 use super::{
-    issuers,
+    executors, issuers,
     keys::{Row, SECTIONS, Section, Shape},
 };
 use toml::{Table, Value};
@@ -13,7 +13,8 @@ use toml::{Table, Value};
 #[must_use]
 pub fn complaints(table: &Table) -> Vec<String> {
     let shapes = table.iter().flat_map(|(name, value)| section(name, value));
-    shapes.chain(table.get("auth").into_iter().flat_map(issuers::complaints)).collect()
+    let auth = table.get("auth").into_iter().flat_map(issuers::complaints);
+    shapes.chain(auth).chain(executors::complaints(table)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {

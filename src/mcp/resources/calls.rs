@@ -38,6 +38,8 @@ pub static RUN: Entry = Entry { name: "resources/run", run, ..LIST };
 /// `resources/read` of a transcript. Heavy, so that few of these texts are held at once.
 pub static TRANSCRIPT: Entry =
     Entry { name: "resources/transcript", scopes: &[&["eval:read"], &["traces:read"]], weight: Weight::Heavy, run: transcript, ..LIST };
+/// `resources/read` of a trace. Not kept: it is gone when its day comes, whatever else happens.
+pub static TRACE: Entry = Entry { name: "resources/trace", scopes: &[&["traces:read"]], cacheable: false, run: trace, ..LIST };
 
 /// `resources/read` of the decision contract's schema: about no project, for whoever may call.
 pub static DECISION_CONTRACT: Entry =
@@ -161,6 +163,43 @@ fn transcript(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolEr
         ))),
         Some(found) => body(ctx, found.text),
     }
+}
+
+/// A trace, as its reader gets it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TraceRecord<'a> {
+    trace_id: &'a str,
+    name: &'a str,
+    status: Option<&'a str>,
+    duration_ms: Option<u64>,
+    metadata: &'a Map<String, Value>,
+    created_at: String,
+    created_by: &'a str,
+    expires_at: String,
+    /// Each as it was sent, but for secrets.
+    lines: Vec<&'a RawValue>,
+}
+
+fn trace(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
+    let Some(found) = text(&arguments, "traceId").map(|id| ctx.store.trace(id, ctx.now)).transpose()?.flatten() else { return absent(ctx) };
+    let lines: Result<Vec<&RawValue>, _> = found.lines.iter().map(|line| serde_json::from_str(line)).collect();
+    let record = TraceRecord {
+        trace_id: &found.trace_id,
+        name: &found.name,
+        status: found.status.as_deref(),
+        duration_ms: found.duration_ms,
+        metadata: &found.metadata,
+        created_at: found.created_at.rfc3339(),
+        created_by: &found.created_by,
+        expires_at: found.expires_at.rfc3339(),
+        lines: lines.map_err(|error| ToolError::Internal(format!("a line of a trace is no JSON text: {error}")))?,
+    };
+    let max = ctx.limits.resource_bytes;
+    let mut capped = Capped { bytes: Vec::new(), max };
+    let large = |_| ToolError::Said(format!("this trace takes more than {max} bytes, the most that a resource may have"));
+    serde_json::to_writer(&mut capped, &record).map_err(large)?;
+    body(ctx, String::from_utf8(capped.bytes).map_err(|error| ToolError::Internal(error.to_string()))?)
 }
 
 #[cfg(test)]

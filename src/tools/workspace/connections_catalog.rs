@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::tools::{Ctx, Tool, ToolError, Toolset, arguments, render::Style};
+use super::connecting;
+use crate::tools::{Ctx, Tool, ToolError, Toolset, render::Style};
 
 /// The tool.
 pub enum ConnectionsCatalog {}
@@ -40,23 +41,6 @@ pub struct Kind {
     pub config_schema: Map<String, Value>,
 }
 
-/// The settings of a `directory`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Directory {
-    /// The directory, relative to the project's own below the root that the operator has declared, such as logs.
-    #[schemars(length(min = 1, max = 1024))]
-    pub path: String,
-}
-
-fn kinds() -> Vec<Kind> {
-    vec![Kind {
-        kind: "directory",
-        about: "A directory on the server whose logs are imported as they are written; the operator declares below which root.",
-        config_schema: arguments::input_schema::<Directory>(),
-    }]
-}
-
 impl Tool for ConnectionsCatalog {
     const NAME: &'static str = "connections_catalog";
     const VERB: &'static str = "connections-catalog";
@@ -71,7 +55,8 @@ impl Tool for ConnectionsCatalog {
     type Output = Output;
 
     fn call(_: &Ctx, _: Input) -> Result<Output, ToolError> {
-        Ok(Output { kinds: kinds(), note: None })
+        let one = |kind: connecting::Kind| Kind { kind: kind.word(), about: kind.about(), config_schema: kind.schema() };
+        Ok(Output { kinds: connecting::Kind::ALL.map(one).into(), note: None })
     }
 
     fn note(output: &mut Output) -> &mut Option<String> {
