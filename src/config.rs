@@ -8,6 +8,7 @@
 mod shape;
 
 mod check;
+pub mod commands;
 mod executors;
 mod issuers;
 pub mod keys;
@@ -195,7 +196,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[limit]"),
-            "x.toml: [limit] is no section; the sections are import, index, store, limits, query, http, auth, tenants, ingest, approval, org, worker, connections, tool_api, admin, redaction"
+            "x.toml: [limit] is no section; the sections are import, index, store, limits, query, http, auth, tenants, ingest, approval, org, worker, connections, tool_api, admin, redaction, commands; and there is [[command]]"
         );
         assert_eq!(complaint("limits = 3"), "x.toml: limits is 3; it must be a section, [limits]");
         assert_eq!(complaint("[limits]\nrows_limit = 0\nline_bytes = 0").lines().count(), 2);

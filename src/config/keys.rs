@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::commands::{COMMAND, Command};
 pub use super::shape::{Row, Section, Shape};
 
 const KIB: u64 = 1024;
@@ -208,6 +209,9 @@ sections! {
         /// The header in which a trusted proxy names the caller, such as `X-Real-IP`; empty for none.
         client_header: String = (text ""),
             "proxies differ; without one the connection's own address counts";
+        /// Groups of tools that are offered, of history, query, catalog, workspace, projections, commands; empty: all but commands, and for `runlore mcp` (over standard input and output too) history, query, catalog.
+        toolsets: Vec<String> = (texts [], 6),
+            "an agent pays for every schema, and what runs programs is the operator's decision";
         /// Whether anybody may read: texts of cases and attempts are hidden then.
         public: bool = (false),
             "what is published is the operator's decision";
@@ -480,5 +484,30 @@ sections! {
         /// Whether they are replaced already when a log is imported, so that the store never holds one.
         at_import: bool = (true),
             "no later path, and no copy of the file, can leak what was never kept";
+    }
+
+    /// What holds for every command that is a tool (`[[command]]`).
+    commands: Commands {
+        /// Commands that run at once on this machine, those of a client on standard input too; more wait.
+        running_max: usize = (8, 1, 1024, "commands"),
+            "over HTTP `http.concurrent` holds before; without this a client at the other end of a pipe could start any number";
+        /// How long a command waits for its place before it is refused as busy.
+        wait_s: u64 = (30, 1, 600, "seconds"),
+            "under the minute at which clients give up";
+        /// Bytes of one value on a command line.
+        value_bytes_max: usize = (8192, 16, 65_536, "bytes"),
+            "names, numbers and filters are short; the system takes 128 KiB";
+        /// Values of one list on a command line.
+        values_max: usize = (100, 1, 1000, "values"),
+            "more than a person types";
+        /// Bytes of a refused command's last words that are told.
+        stderr_bytes_max: usize = (65_536, 1024, 1_048_576, "bytes"),
+            "the end says why; the whole may be a flood";
+    }
+
+    lists {
+        /// A program of your own whose answers are a tool (toolset `commands`); `runlore commands scan` writes these from an argparse program.
+        command: Vec<Command> = (tables COMMAND, 200),
+            "a program with thirty commands, several times";
     }
 }
