@@ -33,7 +33,7 @@ impl super::survey::Survey for Absent {
         none()
     }
 
-    fn search(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+    fn ranked(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
         none()
     }
 }

@@ -313,7 +313,7 @@ impl survey::Survey for Memory {
         Ok(BTreeMap::new())
     }
 
-    fn search(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
+    fn ranked(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
         Ok((Vec::new(), 0))
     }
 }
