@@ -5,6 +5,7 @@
 //! Does not: decide anything about one request.
 
 pub mod accept;
+pub mod connections;
 pub mod flags;
 pub mod ingest;
 pub mod quiet;
@@ -20,7 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{accept::Counters, ingest::Desk, settings::Settings, tenants::House};
+use self::{accept::Counters, connections::Keeper, ingest::Desk, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
     auth::{
@@ -100,10 +101,18 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         read_only: false,
         desk: Some(desk.clone()),
     };
+    let keeper = Keeper::new(house.opened(), house.tenants(), config);
+    let connections = async {
+        match &keeper {
+            Some(keeper) => keeper.keep().await,
+            None => std::future::pending().await,
+        }
+    };
     let keep = async {
         tokio::select! {
             () = house.keep() => {}
             () = desk.keep() => {}
+            () = connections => {}
         }
     };
     let ended = session::serve(serve(served, settings, || (), keep))?;
