@@ -4,5 +4,10 @@
 //! Does not: open a store.
 
 pub mod argv;
+pub mod child;
+pub mod program;
 pub mod queries;
+mod said;
+pub mod scan;
 pub mod schema;
+pub mod tool;

@@ -27,6 +27,7 @@ pub mod host;
 pub mod inflight;
 pub mod ingest;
 pub mod lacks;
+mod lasting;
 pub mod limiter;
 pub mod measure;
 pub mod message;
@@ -74,7 +75,7 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{Answer, Entry, Limits, render::Style},
+    tools::{Answer, Entry, Limits, declared::Registry, render::Style},
 };
 
 /// What a step's future is.
@@ -156,6 +157,8 @@ pub struct Settings {
     pub audit: bool,
     /// Who else is told of calls and faults.
     pub hooks: Hooks,
+    /// The tools.
+    pub registry: Registry,
 }
 
 /// The call list, ready to serve.
@@ -163,6 +166,7 @@ pub struct Settings {
 pub struct Gate {
     call: BoxCloneSyncService<Call, Served, Refusal>,
     projects: Arc<dyn Projects>,
+    registry: Registry,
     watched: Watched,
 }
 
@@ -186,7 +190,7 @@ impl Gate {
             cache: Arc::new(cache::Cache::new(&bounds)),
             slots: Arc::new(slots::Slots::new(&bounds)),
         };
-        let projects = settings.projects.clone();
+        let (projects, registry) = (settings.projects.clone(), settings.registry);
         let call = ServiceBuilder::new()
             // Around all that follows, so that a refused or cached call leaves its line too.
             .layer(shared(watched.audit.clone()))
@@ -198,6 +202,8 @@ impl Gate {
             .layer(around(project::ProjectStep::new(projects.clone())))
             // Before anything is waited for: a wrong argument needs no file, no slot and no share of the total.
             .layer(around(arguments::Arguments::new(settings.redactor.clone())))
+            // Before the cache and the places, which what was started keeps when its client leaves.
+            .layer(around(lasting::Lasting))
             // Before the cache, whose key is the generation after this look at the files.
             .layer(around(fresh::Fresh::new(&settings)))
             // Before what limits running: a repeated question costs nothing but its caller's own rate.
@@ -212,7 +218,7 @@ impl Gate {
             .layer(around(redact::Redact::new(settings.redactor.clone())))
             // On the blocking pool: the answer, its text.
             .service(run::Run::new(settings));
-        Self { call: BoxCloneSyncService::new(call), projects, watched }
+        Self { call: BoxCloneSyncService::new(call), projects, registry, watched }
     }
 
     /// Sends one call down the list. One that names no tool goes down too, with [`crate::tools::UNKNOWN`], and is refused with
@@ -222,6 +228,12 @@ impl Gate {
     /// [`Refusal`], whose text is for the caller.
     pub async fn call(&self, call: Call) -> Result<Arc<Answer>, Refusal> {
         self.call.clone().oneshot(call).await.map(|served| served.answer)
+    }
+
+    /// The tools.
+    #[must_use]
+    pub const fn registry(&self) -> Registry {
+        self.registry
     }
 
     /// Whether `entry` takes the argument `project` from `caller`, who came to `place`.
@@ -257,5 +269,15 @@ impl Gate {
 /// (decision 46). Every tool of the registry reads; one that writes, or runs what an operator declared, is never released.
 #[must_use]
 pub fn listed(caller: &Caller, entry: &Entry) -> bool {
+    if hidden(caller, entry) {
+        return false;
+    }
     if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { Lacks::of(caller, entry).is_none() }
+}
+
+/// Whether `entry` is not there for `caller`: what is not published, on a public server (decision 35). It is then no tool at all, in lists and
+/// in calls.
+#[must_use]
+pub fn hidden(caller: &Caller, entry: &Entry) -> bool {
+    caller.is_public() && entry.declared.is_some_and(|declared| !declared.is_public())
 }

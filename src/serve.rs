@@ -30,6 +30,7 @@ use crate::{
         CliError,
         session::{self, Session},
     },
+    commands::tool::{self, Commands},
     config::Config,
     gate::{
         Bounds, Gate,
@@ -51,7 +52,7 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{ENTRIES, render::Style},
+    tools::render::Style,
 };
 
 /// How long readiness is off before the listener closes, so that a balancer sees it (decision 80).
@@ -62,6 +63,7 @@ const LAME_DUCK: Duration = Duration::from_secs(1);
 /// # Errors
 /// [`CliError`] when the address is taken or cannot be listened on, or something of the service cannot be made.
 pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
+    let commands = session::commands(session.config(), Some(session.root()), Some(settings.timeout), settings.toolsets)?;
     let credentials = settings.token.clone().map_or(Credentials::None, Credentials::Token);
     let store = session.shared_store();
     let answers = Arc::new(move || health::answers(&*store).is_ok());
@@ -73,9 +75,12 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         documents: Vec::new(),
         read_only: session.read_only(),
         desk: None,
+        commands: commands.clone(),
+        secrets: tool::secrets(session.config()).collect(),
     };
-    session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
-    Ok(0)
+    let ended = session::serve(serve(served, settings, || session.begin_index(), std::future::pending()));
+    commands.close();
+    ended?.map(|()| 0)
 }
 
 /// Serves the organizations of `house` until a signal comes.
@@ -83,6 +88,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// # Errors
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
+    let commands = session::commands(config, None, Some(settings.timeout), settings.toolsets)?;
     let gate = session::settings_for(config, house.projects());
     let metadata = config.metadata(&SCOPES);
     let desk = Desk::new(house.opened(), config);
@@ -95,6 +101,8 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         metadata,
         read_only: false,
         desk: Some(desk.clone()),
+        commands: commands.clone(),
+        secrets: tool::secrets(config).collect(),
     };
     let keep = async {
         tokio::select! {
@@ -103,6 +111,7 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         }
     };
     let ended = session::serve(serve(served, settings, || (), keep))?;
+    commands.close();
     house.close();
     ended.map(|()| 0)
 }
@@ -120,6 +129,10 @@ struct Served {
     read_only: bool,
     /// Who takes what is sent, where anything is.
     desk: Option<Desk>,
+    /// The operator's commands.
+    commands: Commands,
+    /// Values of theirs that no answer may hold.
+    secrets: Vec<String>,
 }
 
 /// The scopes that a client asks for at first.
@@ -233,14 +246,16 @@ struct Service {
 impl Service {
     fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
-        let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
+        let registry = served.commands.registry;
+        let metrics = Arc::new(Metrics::new(registry.entries().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
         // The token is a known value too: whoever may read must not find it in an answer.
-        let secrets = settings.token.iter().map(|token| token.secret().to_owned());
+        let secrets = settings.token.iter().map(|token| token.secret().to_owned()).chain(served.secrets);
         let gate = Gate::new(crate::gate::Settings {
             bounds: bounds(settings),
             hooks: hooks.clone(),
             call_timeout: settings.timeout,
+            registry,
             redactor: Arc::new(Redactor::from_environment(secrets)),
             ..served.gate
         });
@@ -250,7 +265,7 @@ impl Service {
         let stranger = settings.stranger();
         // What health says of tools: how many a stranger is shown (decision 79).
         let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
-        let tools = ENTRIES.iter().filter(|entry| settings.toolsets.offer(entry) && listed(&shown, entry)).count();
+        let tools = registry.entries().filter(|entry| settings.toolsets.offer(entry) && listed(&shown, entry)).count();
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };

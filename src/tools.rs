@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod cursor;
+pub mod declared;
 pub mod error;
 pub mod history;
 pub mod projections;
@@ -136,7 +137,7 @@ impl Ctx {
 /// A result: the JSON that a program reads and the text that a person reads.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The typed result, serialised once.
+    /// The typed result, serialised once: an object; `null` where the answer is text alone, which only a declared tool's may be.
     pub json: Box<RawValue>,
     /// A short rendering of the same.
     pub text: String,
@@ -259,6 +260,8 @@ pub struct Entry {
     pub weight: Weight,
     /// [`Tool::CACHEABLE`].
     pub cacheable: bool,
+    /// Where an operator declared it: then what follows is not asked.
+    pub declared: Option<&'static dyn declared::Declared>,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -291,6 +294,7 @@ impl Entry {
             text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
+            declared: None,
             input_schema: T::input_schema,
             output_schema: T::output_schema,
             command: command::<T>,
@@ -318,6 +322,7 @@ pub static UNKNOWN: Entry = Entry {
     released: false,
     weight: Weight::Light,
     cacheable: false,
+    declared: None,
     input_schema: Map::new,
     output_schema: Map::new,
     command: || Command::new("unknown"),
@@ -333,6 +338,9 @@ fn not_there() -> ToolError {
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
+    if let Some(declared) = entry.declared {
+        return declared.argument_names();
+    }
     static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| ENTRIES.iter().map(names_of).collect());
     let index = ENTRIES.iter().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
@@ -347,8 +355,13 @@ fn names_of(entry: &Entry) -> Vec<String> {
 /// The entry that `name` means: its own name, one with dots or dashes for underscores, or its alias to the letter (decision 84).
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    let plain = name.replace(['.', '-'], "_");
+    let plain = plain(name);
     ENTRIES.iter().find(|entry| entry.name == plain || entry.alias == Some(name))
+}
+
+/// A name with dots or dashes as one with underscores.
+fn plain(name: &str) -> String {
+    name.replace(['.', '-'], "_")
 }
 
 fn command<T: Tool>() -> Command {

@@ -193,7 +193,9 @@ impl Taken<'_> {
     fn of_kind(&self, value: &Value) -> Result<String, ToolError> {
         let (word, what) = match (self.kind, value) {
             ("integer", value) => (whole(value), "is not a whole number"),
-            ("number", Value::Number(number)) => (number.as_f64().filter(|number| number.is_finite()).map(|_| shortest(number)), "is not a number"),
+            ("number", Value::Number(number)) => {
+                (number.as_f64().filter(|number| number.is_finite()).map(|_| shortest(number)), "is not a number")
+            }
             ("number", _) => (None, "is not a number"),
             (_, Value::String(text)) => (Some(text.clone()), ""),
             _ => (None, "is not a text"),

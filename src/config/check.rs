@@ -23,7 +23,10 @@ fn section(name: &str, value: &Value) -> Vec<String> {
     }
     let Some(section) = Section::named(name) else {
         let lists = LISTS.iter().map(|list| format!("[[{}]]", list.key)).collect::<Vec<_>>().join(", ");
-        return vec![format!("[{name}] is no section; the sections are {}; and there is {lists}", list(SECTIONS.iter().map(|section| section.name)))];
+        return vec![format!(
+            "[{name}] is no section; the sections are {}; and there is {lists}",
+            list(SECTIONS.iter().map(|section| section.name))
+        )];
     };
     let Value::Table(keys) = value else {
         return vec![format!("{name} is {}; it must be a section, [{name}]", shown(value))];

@@ -179,7 +179,9 @@ fn of_command(place: &str, command: &Command) -> Vec<String> {
             .flatten(),
         crate::tools::find(&command.name).and_then(|_| say("name", &command.name, "another name than that of a tool of this program")),
         command.description.trim().is_empty().then(|| say("description", "", "what the tool answers, for agents")).flatten(),
-        (command.program.is_empty() || nul(&command.program)).then(|| say("program", &command.program, "a program's name or path")).flatten(),
+        (command.program.is_empty() || nul(&command.program))
+            .then(|| say("program", &command.program, "a program's name or path"))
+            .flatten(),
         (!matches!(command.output.as_str(), "text" | "json")).then(|| say("output", &command.output, "text or json")).flatten(),
         (!command.json_flag.is_empty() && !is_flag(&command.json_flag))
             .then(|| say("json_flag", &command.json_flag, "an option such as --json"))
@@ -198,7 +200,11 @@ fn of_command(place: &str, command: &Command) -> Vec<String> {
     let must = "the name of a variable that is not the server's own (RUNLORE_...)";
     told.extend(command.env.iter().filter(own).map(|name| fault(place, "env", &format!("a list with {}", quoted(name)), must)));
     let wrong = command.set_env.iter().filter(|(name, value)| !is_variable(name) || nul(value));
-    told.extend(wrong.map(|(name, _)| fault(place, "set_env", &format!("a table with {}", quoted(name)), "variables' names and values without a NUL")));
+    told.extend(
+        wrong.map(|(name, _)| {
+            fault(place, "set_env", &format!("a table with {}", quoted(name)), "variables' names and values without a NUL")
+        }),
+    );
     told
 }
 
@@ -247,8 +253,12 @@ fn of_positionals(place: &str, command: &Command) -> Vec<String> {
             say("required", "true", "false behind one that need not be given: nothing tells which is meant");
         }
         left_out |= !positional.required;
-        let value =
-            OneValue { kind: &positional.r#type, choices: &positional.choices, default: &positional.default, repeated: positional.repeated };
+        let value = OneValue {
+            kind: &positional.r#type,
+            choices: &positional.choices,
+            default: &positional.default,
+            repeated: positional.repeated,
+        };
         told.extend(value.faults(&place, &["string", "integer", "number", "name", "choice"]));
     }
     told

@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-pub use super::shape::{Row, Section, Shape};
 use super::commands::{COMMAND, Command};
+pub use super::shape::{Row, Section, Shape};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

@@ -54,6 +54,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         released: false,
         weight,
         cacheable: true,
+        declared: None,
         input_schema: Map::new,
         output_schema: Map::new,
         command: || Command::new("probe"),

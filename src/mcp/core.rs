@@ -21,12 +21,12 @@ use super::{
 use crate::{
     auth::Caller,
     gate::{
-        Call, Gate, Refusal, listed,
+        Call, Gate, Refusal, hidden, listed,
         message::Era,
         project::{ARGUMENT, Place},
         visit::Client,
     },
-    tools::{self, Answer, ENTRIES, Entry, Toolsets},
+    tools::{self, Answer, Entry, ToolError, Toolsets, declared::Declared},
 };
 
 const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
@@ -53,9 +53,8 @@ pub struct Asker {
 }
 
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
-/// path names one, and by what the caller may call (a bit
-/// per entry): a handful at most.
-type Lists = HashMap<(bool, bool, bool, bool, u64), Arc<str>>;
+/// path names one, by whether the caller is a stranger, and by what it may call: a handful at most.
+type Lists = HashMap<(bool, bool, bool, bool, bool, Vec<bool>), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -137,7 +136,12 @@ impl Core {
         let name = text_of(&params, "name")?;
         // An unknown name goes down the list too: it is logged and counted like any other call.
         let offered = self.toolsets.and(asker.toolsets);
-        let entry = tools::find(name).filter(|entry| offered.offer(entry)).unwrap_or(&tools::UNKNOWN);
+        let entry = self
+            .gate
+            .registry()
+            .find(name)
+            .filter(|entry| offered.offer(entry) && !hidden(&asker.caller, entry))
+            .unwrap_or(&tools::UNKNOWN);
         match self.ask(entry, arguments, asker).await {
             Ok(answer) => Ok(results::answered(&answer, asker.era)),
             Err(refusal) => refused(&refusal, name, asker),
@@ -148,14 +152,20 @@ impl Core {
     fn tools(&self, era: Era, asker: &Asker) -> Arc<str> {
         let offered = self.toolsets.and(asker.toolsets);
         let listed = |entry: &&Entry| offered.offer(entry) && listed(&asker.caller, entry);
-        let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
-        let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let entries = self.gate.registry().entries();
+        let allowed: Vec<&Entry> = entries.clone().filter(listed).collect();
+        let class = entries.map(|entry| listed(&entry)).collect();
+        let public = asker.caller.is_public();
         let text = asker.caller.holds("traces:read");
         let place = asker.place.as_deref();
         let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = lists.entry((era == Era::Modern, text, named, place.is_some(), class)).or_insert_with(|| {
-            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text, named, place.is_some())).collect();
+        let list = lists.entry((era == Era::Modern, text, named, place.is_some(), public, class)).or_insert_with(|| {
+            let described = |entry: &Entry| match entry.declared {
+                Some(declared) => of_operator(entry, declared, public),
+                None => described(entry, text, named, place.is_some()),
+            };
+            let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
             results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
@@ -222,6 +232,7 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
         Refusal::Unauthenticated => Err(Fault::credential()),
         Refusal::Unknown => Err(Fault::tool(name)),
         Refusal::Panicked(_) => Err(Fault::internal(&asker.request_id)),
+        Refusal::Tool(ToolError::Exit { code, said }) => Ok(results::ended(said, *code, asker.era)),
         // One who is known can ask for more and is told what for; a stranger and the person at this machine have no more to ask for.
         Refusal::Denied { lacks, .. } if asker.client.is_some() && asker.caller.identified().is_some() => {
             Err(Fault::denied(refusal, lacks.clone(), &asker.request_id))
@@ -247,17 +258,29 @@ pub fn described(entry: &Entry, text: bool, named: bool, placed: bool) -> Tool {
             properties.insert(ARGUMENT.to_owned(), project);
         }
     }
-    let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
     Tool::new(entry.name, entry.doc, Arc::new(input))
         .with_title(entry.title)
         .with_raw_output_schema(Arc::new((entry.output_schema)()))
-        .with_annotations(annotations)
+        .with_annotations(reads())
+}
+
+/// A tool that its operator declared, as `tools/list` has it for strangers or for others.
+fn of_operator(entry: &Entry, declared: &dyn Declared, public: bool) -> Tool {
+    let tool = Tool::new(entry.name, entry.doc, Arc::new(declared.input_schema(public))).with_title(entry.title).with_annotations(reads());
+    match declared.output_schema() {
+        Some(schema) => tool.with_raw_output_schema(Arc::new(schema)),
+        None => tool,
+    }
+}
+
+fn reads() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false)
 }
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
+    use crate::tools::ENTRIES;
 
     #[test]
     fn every_tool_says_that_it_only_reads() {

@@ -21,7 +21,7 @@ use crate::{
     },
     store::model::Model,
     telemetry::{hook::Hooks, redaction::Redactor},
-    tools::{Limits, render::Style},
+    tools::{Limits, declared::Registry, render::Style},
 };
 
 /// The methods over a store.
@@ -46,6 +46,7 @@ pub(crate) fn house(limits: Limits, bounds: Bounds) -> House {
         bounds,
         audit: false,
         hooks: Hooks::default(),
+        registry: Registry::default(),
     });
     House { core: Core::new(gate), store }
 }

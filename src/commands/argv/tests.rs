@@ -120,7 +120,10 @@ fn what_is_wrong_is_named_with_its_value_and_what_is_right() {
         (json!({"text": ["x", "--adapter", "mod:fn"]}), "argument text: it takes one value, not a list"),
         (json!({"tags": "x"}), "argument tags: \"x\" is no list"),
         (json!({"tags": [["x"]]}), "argument tags: a list is not a text"),
-        (json!({"tags": ["x", "--adapter"]}), "argument tags: \"--adapter\" begins with -, which the command would read as an option of its own"),
+        (
+            json!({"tags": ["x", "--adapter"]}),
+            "argument tags: \"--adapter\" begins with -, which the command would read as an option of its own",
+        ),
         (json!({"tags": ["a", "b", "c", "d", "e", "f"]}), "argument tags: 6 values; at most 5 are taken"),
         (json!({"text": {"a": 1}}), "argument text: an object is not a text"),
         (json!({"text": null}), "argument text: null is not a text"),
