@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod flags;
+pub mod hooks;
 pub mod ingest;
 pub mod settings;
 pub mod tenants;
@@ -73,6 +74,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         documents: Vec::new(),
         read_only: session.read_only(),
         desk: None,
+        outside: hooks::Outside::of(session.config())?,
     };
     session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
     Ok(0)
@@ -95,6 +97,7 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         metadata,
         read_only: false,
         desk: Some(desk.clone()),
+        outside: hooks::Outside::of(config)?,
     };
     let keep = async {
         tokio::select! {
@@ -120,6 +123,8 @@ struct Served {
     read_only: bool,
     /// Who takes what is sent, where anything is.
     desk: Option<Desk>,
+    /// Which other servers are told of calls and faults.
+    outside: hooks::Outside,
 }
 
 /// The scopes that a client asks for at first.
@@ -161,6 +166,7 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
         let _ = tokio::time::timeout(LAME_DUCK, &mut public).await;
         shutdown.cancel();
         public.await;
+        hooks::finish(service.hooks.clone(), Duration::from_millis(settings.http.flush_ms)).await;
     };
     tokio::select! {
         () = drain => {}
@@ -234,7 +240,7 @@ impl Service {
     fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
         let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
-        let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
+        let hooks = hooks::all(&served.outside, &metrics)?;
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned());
         let gate = Gate::new(crate::gate::Settings {
@@ -337,6 +343,7 @@ impl Service {
             body_within: Duration::from_secs(http.body_deadline_s),
             probe: self.probe(settings.public),
             push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
+            hooks: self.hooks.clone(),
         }
     }
 

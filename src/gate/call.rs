@@ -16,7 +16,7 @@ use super::{
 use crate::{
     auth::Caller,
     clock,
-    telemetry::hook::Outcome,
+    telemetry::{hook::Outcome, trace::Parent},
     tools::{Entry, ToolError},
 };
 
@@ -47,6 +47,8 @@ pub struct Call {
     pub projects: Arc<[String]>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
     pub mark: Option<super::slots::Mark>,
+    /// The trace that the caller says it belongs to (`_meta.traceparent`).
+    pub parent: Option<Parent>,
 }
 
 impl Call {
@@ -66,6 +68,7 @@ impl Call {
             project: None,
             projects: [].into(),
             mark: None,
+            parent: None,
         }
     }
 

@@ -33,9 +33,12 @@ use super::{
     route::{RouteLayer, Routes},
     tenant_rate::TenantRateLayer,
 };
-use crate::auth::{
-    authority::Authority,
-    metadata::{Challenges, Metadata},
+use crate::{
+    auth::{
+        authority::Authority,
+        metadata::{Challenges, Metadata},
+    },
+    telemetry::hook::Hooks,
 };
 
 /// One MCP endpoint.
@@ -103,6 +106,8 @@ pub struct Settings {
     pub probe: Probe,
     /// Where logs are sent to, on a server that takes any.
     pub push: Option<Push>,
+    /// Who is told of faults.
+    pub hooks: Hooks,
 }
 
 /// The door, ready to be put before an endpoint: the steps that have a state of their own, made once.
@@ -145,7 +150,7 @@ impl Door {
             // Around everything that can refuse, so that every answer is counted.
             .layer(set.measure.clone())
             // Around all that could panic.
-            .layer(PanicsLayer)
+            .layer(PanicsLayer::new(set.hooks.clone()))
             // Around everything that answers, refusals included.
             .layer(HeadersLayer)
             // Before anyone is counted or named.
@@ -259,6 +264,7 @@ mod tests {
             body_within: Duration::from_millis(50),
             probe: Probe { known, ready },
             push: None,
+            hooks: Hooks::default(),
         }
     }
 

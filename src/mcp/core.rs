@@ -26,6 +26,7 @@ use crate::{
         project::{ARGUMENT, Place},
         visit::Client,
     },
+    telemetry::trace::Parent,
     tools::{self, Answer, ENTRIES, Entry, Toolsets},
 };
 
@@ -50,6 +51,8 @@ pub struct Asker {
     pub toolsets: Toolsets,
     /// The project that it came to, where the path names one.
     pub place: Option<Arc<Place>>,
+    /// The trace that the request says it belongs to; [`Core::answer`] fills it in.
+    pub parent: Option<Parent>,
 }
 
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
@@ -91,6 +94,8 @@ impl Core {
     /// # Errors
     /// [`Fault`].
     pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let traced = Parent::of(&params).map(|parent| Asker { parent: Some(parent), ..asker.clone() });
+        let asker = traced.as_ref().unwrap_or(asker);
         let open = !asker.caller.is_nobody() || OPEN.contains(&method);
         match (method, asker.era) {
             // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
@@ -119,7 +124,7 @@ impl Core {
             Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
             None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
         };
-        self.gate.call(Call { place: asker.place.clone(), ..call }).await
+        self.gate.call(Call { place: asker.place.clone(), parent: asker.parent, ..call }).await
     }
 
     /// What lists that are the same for every caller of this server say of how long they may be kept.
@@ -287,6 +292,7 @@ mod tests {
             request_id: "r1".into(),
             toolsets: Toolsets::default(),
             place: None,
+            parent: None,
         };
         let said = |refusal: Refusal| refused(&refusal, "history", &asker);
         let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();
