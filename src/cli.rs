@@ -4,6 +4,7 @@
 //! codes (decision 88): 0 done; 1 refused, not found, complaints or not equal (`verify`); 2 usage or config; 3 regressions with `compare --exit-code`.
 //! Does not: hold logic of its own.
 
+pub mod check_config;
 pub mod control;
 pub mod demo;
 pub mod export;
@@ -117,6 +118,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(check_config::command())
         .subcommand(demo::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
@@ -137,6 +139,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "check-config" => check_config::run(inner, output),
         "demo" => demo::run(output),
         "import" => {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
@@ -184,6 +187,7 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("check-config", "is about a server's configuration, not a project's history"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),

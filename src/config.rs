@@ -10,6 +10,8 @@ mod shape;
 mod check;
 mod issuers;
 pub mod keys;
+pub mod lines;
+mod outside;
 pub mod reference;
 
 use std::{
@@ -114,6 +116,14 @@ impl Config {
             value_bytes: query.value_bytes,
             memory_bytes: query.memory_bytes,
         }
+    }
+
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub fn text(path: &Path) -> Result<String, Error> {
+        text(path).map_err(|error| Error::Unreadable { path: path.to_owned(), reason: error.to_string() })
     }
 
     /// `None` where there is no file at `path`.

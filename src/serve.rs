@@ -362,9 +362,7 @@ impl Service {
     /// The private listener, where one is asked for.
     async fn admin(&self, settings: &Settings) -> Result<Option<tokio::task::JoinHandle<()>>, CliError> {
         let Some(listen) = &settings.admin else { return Ok(None) };
-        let address: SocketAddr = listen
-            .parse()
-            .map_err(|_| CliError::Usage(format!("admin.listen {listen}: give an address and a port such as 127.0.0.1:4987")))?;
+        let address = admin::address(listen, settings.admin_remote).map_err(CliError::Usage)?;
         let listener = admin::bind(address, settings.admin_remote).await.map_err(|error| CliError::Usage(error.to_string()))?;
         let admin = Admin {
             health: self.health.clone(),

@@ -6,6 +6,7 @@
 use super::{
     issuers,
     keys::{Row, SECTIONS, Section, Shape},
+    outside,
 };
 use toml::{Table, Value};
 
@@ -13,7 +14,7 @@ use toml::{Table, Value};
 #[must_use]
 pub fn complaints(table: &Table) -> Vec<String> {
     let shapes = table.iter().flat_map(|(name, value)| section(name, value));
-    shapes.chain(table.get("auth").into_iter().flat_map(issuers::complaints)).collect()
+    shapes.chain(table.get("auth").into_iter().flat_map(issuers::complaints)).chain(outside::complaints(table)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {

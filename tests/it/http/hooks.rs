@@ -155,7 +155,7 @@ fn a_fault_of_ours_is_told_without_paths_or_values() {
     let town = Town::start(Manner::Answers(200), 5000, "");
     town.call("runs_list", &json!({}));
     broken(&town.service);
-    let params = json!({"name": "runs_list", "arguments": {"evaluation": "refund-policy"}, "_meta": {"note": "canary-meta"}});
+    let params = json!({"name": "runs_list", "arguments": {"evaluation": "refund_policy"}, "_meta": {"note": "canary-meta"}});
     let request = Request::legacy(town.service.port, "tools/call", &params).with("user-agent", "canary-agent");
     let answer = town.service.ask(&request);
     let [got] = town.sentry.wait(1).try_into().unwrap();
@@ -173,7 +173,11 @@ fn a_fault_of_ours_is_told_without_paths_or_values() {
     assert!(!event["message"].as_str().unwrap().is_empty());
     let home = town.service.project.path().display().to_string();
     assert!(
-        !body.contains("canary") && !body.contains("refund") && !body.contains(&home) && event.get("server_name").is_none() && event.get("user").is_none(),
+        !body.contains("canary")
+            && !body.contains("refund")
+            && !body.contains(&home)
+            && event.get("server_name").is_none()
+            && event.get("user").is_none(),
         "{body}"
     );
 }
