@@ -101,6 +101,12 @@ impl Caller {
         Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::AllReads) }
     }
 
+    /// Whoever may read and write a server's own files, at work in `organization`: its worker, its command line, its own tasks. Owner, all read
+    /// scopes. Only [`directory::Directory`] says of which organizations there are any.
+    pub(in crate::auth) fn operator(organization: &Arc<str>) -> Self {
+        Self { principal: "operator".into(), organization: Some(organization.clone()), ..Self::local() }
+    }
+
     /// Whoever reaches a server that asks for no token (`runlore mcp --http`, decision 48): owner, all read scopes.
     #[must_use]
     pub fn open() -> Self {

@@ -119,9 +119,9 @@ pub const MODULES: &[Module] = &[
     },
     Module {
         path: "commands",
-        may: &["domain", "config", "clock", "telemetry", "telemetry::redaction", "tools", "store"],
-        tests: &[],
-        reason: "child processes: as tools, and for questions that must starve nobody; of the store only what goes through the pipe",
+        may: &["domain", "config", "clock", "telemetry", "telemetry::redaction", "tools", "store", "transcript"],
+        tests: &["store::model"],
+        reason: "child processes: as tools, for questions that must starve nobody, and for queued runs, whose results go to a store that is handed in",
     },
     Module {
         path: "gate",
