@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod baseline;
+pub mod check_config;
 pub mod commands;
 pub mod control;
 pub mod decision;
@@ -126,6 +127,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(check_config::command())
         .subcommand(decision::command())
         .subcommand(audit::command())
         .subcommand(baseline::command())
@@ -154,6 +156,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "check-config" => check_config::run(inner, output),
         "decision" => decision::run(inner, output),
         "audit" => audit::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
@@ -211,6 +214,7 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("check-config", "is about a server's configuration, not a project's history"),
         ("decision", "is about a file, not a project's history"),
         ("audit", "shows who did what, which is an operator's to read"),
         ("baseline", "writes: what is accepted is a person's decision"),
