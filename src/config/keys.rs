@@ -428,9 +428,9 @@ sections! {
         /// How long a run is a worker's without a word from it.
         lease_s: u64 = (60, 1, 3600, "seconds"),
             "another worker takes the run of one that was killed after it";
-        /// How often a worker says that it still works; less than lease_s.
+        /// How often a worker says that it still works; at least three times a lease, whatever this says.
         heartbeat_s: u64 = (15, 1, 1200, "seconds"),
-            "three may be lost before the lease ends";
+            "some may be lost before the lease ends";
         /// How often a run may be taken before it is failed.
         tries_max: u32 = (2, 1, 100, "tries"),
             "a run that kills its workers must end";

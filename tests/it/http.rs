@@ -22,5 +22,6 @@ mod protocol;
 pub mod service;
 mod tenants;
 mod tokens;
+mod tool_api;
 pub mod town;
 pub mod wire;

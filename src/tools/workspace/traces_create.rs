@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use super::authoring::shown;
 use crate::{
     domain::time::Timestamp,
-    store::workspace::{Act, Acted, NewTrace},
+    store::workspace::{Act, Acted, NewTrace, rules},
     telemetry::redaction::Redactor,
     tools::{
         Ctx, ToolError,
@@ -127,7 +127,7 @@ impl Write for TracesCreate {
         checked(lines)?;
         let id = input.trace_id.get();
         if ctx.store.trace(id, ctx.now)?.is_some() {
-            return Err(ToolError::Argument(format!("argument trace_id: there is a trace {} already; take another id", shown(id))));
+            return Err(rules::trace_exists(id).into());
         }
         let (days, until) = (input.retention_days.get(), end(ctx.now, input.retention_days).rfc3339());
         Ok(Intent {
