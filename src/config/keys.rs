@@ -406,7 +406,7 @@ sections! {
     /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
     approval: Approval {
         /// How long an approval holds that nobody has used.
-        ttl_s: u64 = (300, 10, 3600, "seconds"),
+        ttl_s: u64 = (300, 1, 3600, "seconds"),
             "a person reads and answers within it; what he meant yesterday he may not mean today";
         /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
         row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),

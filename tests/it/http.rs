@@ -3,6 +3,7 @@
 //! Promises: each test has a server of its own on a port of its own; waits are for conditions, with deadlines.
 //! Does not: use an HTTP library: what goes over the wire stands in the tests.
 
+mod approval;
 mod auth;
 mod bodies;
 mod cache;
