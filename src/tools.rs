@@ -472,6 +472,35 @@ mod tests {
         assert!(find("veryfront--list-eval-run-projections").is_none() && ENTRIES.iter().all(|entry| entry.name != alias));
     }
 
+    /// Decisions 27 and 28: the tools give evidence, and no tool takes, gives or makes a release decision.
+    #[test]
+    fn no_tool_decides() {
+        const DECIDED: [&str; 3] = ["classification", "invokeEvalGate", "releaseDecision"];
+        const MADE: [&str; 7] = ["baseline_accept", "quality_upload", "upload_results", "release", "promote", "approve", "merge"];
+        fn names(schema: &Value, out: &mut Vec<String>) {
+            match schema {
+                Value::Object(map) => map.iter().for_each(|(name, inner)| {
+                    out.push(name.clone());
+                    names(inner, out);
+                }),
+                Value::Array(list) => list.iter().for_each(|one| names(one, out)),
+                Value::String(word) => out.push(word.clone()),
+                _ => {}
+            }
+        }
+        for entry in ENTRIES {
+            let mut all = Vec::new();
+            names(&Value::Object((entry.output_schema)()), &mut all);
+            all.extend(argument_names(entry).iter().cloned());
+            assert!(DECIDED.iter().all(|word| !all.iter().any(|name| name == word)), "{}", entry.name);
+            for word in DECIDED {
+                let refused = (entry.canonical)(Map::from_iter([(word.to_owned(), "block".into())])).unwrap_err().to_string();
+                assert!(refused.contains("unknown argument") && refused.contains(word), "{}: {refused}", entry.name);
+            }
+            assert!(MADE.iter().all(|word| !entry.name.contains(word)), "{}", entry.name);
+        }
+    }
+
     #[test]
     fn canonical_arguments_are_their_own_canonical_form() {
         for entry in readers() {

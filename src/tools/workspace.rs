@@ -24,3 +24,6 @@ mod sources;
 pub mod test_cases_add;
 pub mod traces_create;
 pub mod whoami;
+
+#[cfg(test)]
+mod tests;

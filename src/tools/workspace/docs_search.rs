@@ -169,7 +169,8 @@ impl Tool for DocsSearch {
     fn text(output: &Output, _: &Style) -> String {
         let mut lines = Vec::new();
         for one in &output.documents {
-            lines.push(format!("{} ({})\n  {}", render::clean(&one.title), one.source.word(), one.snippet));
+            lines.push(format!("{} ({})", render::clean(&one.title), one.source.word()));
+            lines.extend(Some(&one.snippet).filter(|snippet| !snippet.is_empty()).map(|snippet| format!("  {snippet}")));
             lines.extend(one.next.as_ref().map(|next| {
                 let arguments = next.arguments.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
                 format!("  whole: {} {{{}}}", next.tool, render::clean(&arguments))

@@ -23,8 +23,6 @@ mod baselines;
 mod evaluations;
 pub mod results;
 mod state;
-#[cfg(test)]
-mod tests;
 
 use state::State;
 

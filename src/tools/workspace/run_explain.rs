@@ -169,9 +169,8 @@ pub struct Queue {
     pub error: Option<String>,
 }
 
-impl Queue {
-    /// What was said of a failure may quote cases: it is for those who may read them.
-    fn of(queued: &Queued, text: bool) -> Self {
+impl From<&Queued> for Queue {
+    fn from(queued: &Queued) -> Self {
         Self {
             created_by: queued.created_by.clone(),
             created_at: queued.created_at,
@@ -183,7 +182,7 @@ impl Queue {
             total: queued.total,
             max_cost_usd: queued.max_cost_usd,
             cost_usd: queued.cost_usd,
-            error: queued.error.clone().filter(|_| text),
+            error: queued.error.clone(),
         }
     }
 }
@@ -211,10 +210,10 @@ impl Tool for RunExplain {
         let against = Against::find(ctx, &run, &input)?;
         let causes = ctx.store.causes(&run.run_id, None)?;
         let figures = ctx.store.figures(&run.run_id)?.into_values().fold(Figures::default(), Figures::plus);
-        let (ended, text) = (run.status.ended(), ctx.caller.holds("traces:read"));
+        let ended = run.status.ended();
         Ok(Output {
-            error: error(ctx, &run, queued.as_ref().filter(|_| text))?,
-            queue: queued.as_ref().map(|queued| Queue::of(queued, text)),
+            error: error(ctx, &run, queued.as_ref())?,
+            queue: queued.as_ref().map(Into::into),
             rate: run.counts.rate().filter(|_| ended).map(Rate::shown),
             verdicts: ended.then(|| Verdicts::of(&cells)),
             causes_total: causes.len(),

@@ -6,7 +6,7 @@
 use super::Output;
 use crate::{
     domain::{
-        decision::{Dimension, EvidenceSummary},
+        decision::{Dimension, EvidenceSummary, Measurement},
         figures::Figures,
     },
     tools::render::{self, Grid, Style},
@@ -97,6 +97,18 @@ fn against(output: &Output, style: &Style) -> Option<String> {
     Some(out)
 }
 
+/// A figure with its change behind it.
+fn figure(one: &Measurement) -> String {
+    let unit = one.unit.filter(|unit| *unit != "share").map(|unit| format!(" {unit}")).unwrap_or_default();
+    let change = |delta: f64| if delta > 0.0 { format!("+{delta}") } else { delta.to_string() };
+    match (one.candidate.or(one.value), one.delta) {
+        (Some(now), Some(delta)) => format!("{} {now}{unit} ({})", one.name, change(delta)),
+        (Some(now), None) => format!("{} {now}{unit}", one.name),
+        (None, Some(delta)) => format!("{} {}{unit}", one.name, change(delta)),
+        (None, None) => one.name.to_owned(),
+    }
+}
+
 /// A line for each dimension.
 pub fn evidence(summary: &EvidenceSummary) -> String {
     let dimensions = [
@@ -109,8 +121,7 @@ pub fn evidence(summary: &EvidenceSummary) -> String {
     let line = |(name, dimension): (&str, &Dimension)| match dimension {
         Dimension::NotMeasured { reason } => format!("{name}: not measured, {}", render::clean(reason)),
         Dimension::Measured { summary, measurements } => {
-            let figures = measurements.iter().filter_map(|one| Some((one.name, one.delta.or(one.value).or(one.candidate)?)));
-            let figures: Vec<String> = figures.map(|(name, figure)| format!("{name} {figure}")).collect();
+            let figures: Vec<String> = measurements.iter().map(figure).collect();
             format!("{name}: {} [{}]", render::clean(summary), figures.join(", "))
         }
     };
