@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod baseline;
 pub mod control;
+pub mod decision;
 pub mod demo;
 pub mod evaluation;
 pub mod executor_guard;
@@ -35,7 +36,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use self::{output::Output, session::Place};
-use crate::tools::{ENTRIES, render};
+use crate::tools::{readers, render};
 
 /// Why a verb did not end with 0; the text goes to stderr.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +118,7 @@ pub fn command() -> Command {
             .display_order(LAST)
             .help("The configuration; without it, .runlore/config.toml of the project if there is one"),
     ];
-    let tools = ENTRIES.iter().map(|entry| tool::command(entry).next_help_heading("Options"));
+    let tools = readers().map(|entry| tool::command(entry).next_help_heading("Options"));
     Command::new("runlore")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The run history of AI evaluations, for coding agents (over MCP) and people: what fails, since when, what changed, and whether it is real")
@@ -126,6 +127,7 @@ pub fn command() -> Command {
         .args(place)
         .subcommand(audit::command())
         .subcommand(baseline::command())
+        .subcommand(decision::command())
         .subcommand(demo::command())
         .subcommand(evaluation::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
@@ -152,6 +154,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     match verb {
         "audit" => audit::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
+        "decision" => decision::run(inner, output),
         "demo" => demo::run(output),
         "evaluation" => evaluation::run(inner, &place, output),
         "queue" => queue::run(inner, &place, output),
@@ -191,8 +194,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
             mcp::run(&args, &place)
         }
         _ => {
-            let entry = ENTRIES
-                .iter()
+            let entry = readers()
                 .find(|entry| entry.verb == verb)
                 .ok_or_else(|| CliError::Usage(format!("no command \"{verb}\"; see runlore --help")))?;
             tool::run(entry, inner, &place, output)
@@ -210,6 +212,7 @@ mod tests {
         ("baseline", "writes: what is accepted is a person's decision"),
         ("evaluation", "writes: what may be started or changed is a person's decision"),
         ("queue", "writes: who stops another's run is an operator's decision"),
+        ("decision", "is about a file, not a project's history"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),
@@ -249,7 +252,7 @@ mod tests {
                 assert!(!argument.get_action().takes_values() || own, "{verb} --{id} <{derived}> says nothing of its value");
             }
         }
-        for entry in ENTRIES {
+        for entry in readers() {
             let mut verb = (entry.command)();
             let (list, own) = (root.clone().render_help().to_string(), verb.render_long_help().to_string());
             let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn every_verb_is_a_tool_or_says_why_not() {
         for verb in command().get_subcommands().map(|verb| verb.get_name().to_owned()) {
-            let tool = ENTRIES.iter().any(|entry| entry.verb == verb);
+            let tool = readers().any(|entry| entry.verb == verb);
             let reasons = NOT_TOOLS.iter().filter(|(name, reason)| *name == verb && !reason.is_empty()).count();
             assert_eq!(usize::from(tool) + reasons, 1, "{verb}");
         }

@@ -33,6 +33,7 @@ use crate::{
         session::{self, Session},
     },
     config::Config,
+    domain::decision,
     gate::{
         Bounds, Gate,
         client::ClientRules,
@@ -41,6 +42,7 @@ use crate::{
         health::{Health as Said, Probe},
         listed,
         measure::MeasureLayer,
+        tool_api::ToolApi,
     },
     health::{self, Health},
     mcp::{
@@ -53,7 +55,8 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{ENTRIES, render::Style},
+    tool_api::Desk as ToolDesk,
+    tools::{ENTRIES, everywhere, render::Style},
 };
 
 /// How long readiness is off before the listener closes, so that a balancer sees it (decision 80).
@@ -72,7 +75,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         credentials,
         answers,
         metadata: None,
-        documents: Vec::new(),
+        documents: vec![contract()],
         read_only: session.read_only(),
         desk: None,
     };
@@ -85,7 +88,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// # Errors
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
-    let gate = session::settings_for(config, house.projects());
+    let gate = crate::gate::Settings { writes: Some(config.write_rules()), ..session::settings_for(config, house.projects()) };
     let metadata = config.metadata(&SCOPES);
     let desk = Desk::new(house.opened(), config);
     desk.sweep();
@@ -146,7 +149,12 @@ fn documents(config: &Config, metadata: Option<&Metadata>, endpoints: &[String])
         paths.clone().map(|path| Document { path: format!("{WELL_KNOWN}{path}"), json: metadata.document(path).into() })
     });
     let keys = key.map(|key| Document { path: JWKS.to_owned(), json: key.jwks().into() });
-    Ok(login.chain(keys).collect())
+    Ok(login.chain(keys).chain([contract()]).collect())
+}
+
+/// The schema of what agents hand over when they have evaluated a change (decision 27).
+fn contract() -> Document {
+    Document { path: decision::PATH.to_owned(), json: decision::SCHEMA.into() }
 }
 
 /// `begin` once it listens; `meanwhile` as long as it does.
@@ -185,8 +193,12 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
 async fn listen(settings: &Settings) -> Result<TcpListener, CliError> {
     let addresses = settings::addresses(&settings.host, settings.port).await.map_err(CliError::Usage)?;
     if !settings.is_loopback() {
-        let token = if settings.token.is_some() { "with the token" } else { "without a token" };
-        tracing::warn!(host = settings.host, "the service can be reached from other machines, {token}");
+        let who = match (settings.tenants, settings.token.is_some()) {
+            (true, _) => "with the keys and tokens of its organizations",
+            (false, true) => "with the token",
+            (false, false) => "without a token",
+        };
+        tracing::warn!(host = settings.host, "the service can be reached from other machines, {who}");
     }
     let taken =
         |error: std::io::Error| CliError::Usage(format!("port {} on {} cannot be listened on: {error}", settings.port, settings.host));
@@ -243,12 +255,12 @@ struct Service {
 impl Service {
     fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
-        let metrics = Arc::new(Metrics::new(ENTRIES.iter().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
+        let metrics = Arc::new(Metrics::new(everywhere().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
         let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned());
         let gate = Gate::new(crate::gate::Settings {
-            bounds: bounds(settings),
+            bounds: Bounds { row_wait: served.gate.bounds.row_wait, ..bounds(settings) },
             hooks: hooks.clone(),
             call_timeout: settings.timeout,
             redactor: Arc::new(Redactor::from_environment(secrets)),
@@ -260,7 +272,7 @@ impl Service {
         let stranger = settings.stranger();
         // What health says of tools: how many a stranger is shown (decision 79).
         let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
-        let tools = ENTRIES.iter().filter(|entry| settings.toolsets.offer(entry) && listed(&shown, entry)).count();
+        let tools = ENTRIES.iter().filter(|entry| gate.has(entry) && settings.toolsets.offer(entry) && listed(&shown, entry)).count();
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };
@@ -346,6 +358,7 @@ impl Service {
             body_bytes_max: http.body_bytes_max,
             body_within: Duration::from_secs(http.body_deadline_s),
             probe: self.probe(settings.public),
+            tools: settings.tool_api_writes.map(|writes| Arc::new(ToolDesk::new(self.gate.clone(), writes)) as Arc<dyn ToolApi>),
             push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
         }
     }
@@ -418,6 +431,7 @@ fn bounds(settings: &Settings) -> Bounds {
         cache_for: Duration::from_secs(http.cache_ttl_s),
         handlers: http.handlers,
         limiter_keys_max: http.limiter_keys_max,
+        ..Bounds::default()
     }
 }
 

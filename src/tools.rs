@@ -5,6 +5,7 @@
 //! Does not: know MCP, HTTP or SQL; check who may call (the gate does, from the entry's own fields).
 
 pub mod arguments;
+pub mod canonical;
 pub mod cursor;
 pub mod error;
 pub mod history;
@@ -12,11 +13,13 @@ pub mod projections;
 pub mod query;
 pub mod render;
 pub mod resolve;
+pub mod tool_api;
 pub mod toolsets;
 #[cfg(feature = "fixtures")]
 pub mod trivial;
 pub mod uri;
 pub mod workspace;
+pub mod write;
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,15 +28,20 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-use self::render::Style;
 pub use self::{
     error::ToolError,
     toolsets::{Toolset, Toolsets},
+    write::Effect,
+};
+use self::{
+    render::Style,
+    write::{Consent, Rules},
 };
 use crate::{
     auth::{Caller, Role},
     domain::time::Timestamp,
     store::Store,
+    telemetry::redaction::Redactor,
 };
 
 /// All tools, in the order that `tools/list` has them.
@@ -69,6 +77,14 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<query::views::CheckStreaks>(),
     Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
     Entry::of::<workspace::whoami::Whoami>(),
+    Entry::writes::<workspace::evaluations_create::EvaluationsCreate>(),
+    Entry::writes::<workspace::test_cases_add::TestCasesAdd>(),
+    Entry::writes::<workspace::runs_start::RunsStart>(),
+    Entry::writes::<workspace::traces_create::TracesCreate>(),
+    Entry::writes::<workspace::connections_create::ConnectionsCreate>(),
+    Entry::writes::<workspace::connections_update::ConnectionsUpdate>(),
+    Entry::writes::<workspace::connections_delete::ConnectionsDelete>(),
+    Entry::writes::<workspace::connections_sync::ConnectionsSync>(),
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
 ];
@@ -122,16 +138,26 @@ pub struct Ctx {
     pub style: Style,
     /// What the answer should say besides: that the index is not whole.
     pub note: Option<String>,
+    /// For a tool that writes: by whom and by which leave.
+    pub consent: Option<Consent>,
+    /// What holds for writes.
+    pub rules: Rules,
+    /// What replaces secrets in what is kept.
+    pub redactor: Arc<Redactor>,
 }
 
 impl Ctx {
     /// A call about `store` alone: no project's name, the usual limits, plain text, no note.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, caller: Caller, now: Timestamp) -> Self {
-        let (limits, style) = (Limits::default(), Style::PLAIN);
-        Self { store, project: "".into(), projects: [].into(), caller, now, limits, style, note: None }
+        let (limits, style, redactor) = (Limits::default(), Style::PLAIN, PATTERNS.clone());
+        let rules = Rules::default();
+        Self { store, project: "".into(), projects: [].into(), caller, now, limits, style, note: None, consent: None, rules, redactor }
     }
 }
+
+/// What is replaced where nobody says more; made once, since its automaton takes longer than a call.
+static PATTERNS: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::patterns_only()));
 
 /// A result: the JSON that a program reads and the text that a person reads.
 #[derive(Debug, Clone)]
@@ -259,6 +285,8 @@ pub struct Entry {
     pub weight: Weight,
     /// [`Tool::CACHEABLE`].
     pub cacheable: bool,
+    /// Whether it reads or writes.
+    pub effect: Effect,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -291,11 +319,12 @@ impl Entry {
             text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
+            effect: Effect::Read,
             input_schema: T::input_schema,
             output_schema: T::output_schema,
             command: command::<T>,
             arguments: from_matches::<T>,
-            canonical: canonical::<T>,
+            canonical: canonical_of::<T::Input>,
             run: run::<T>,
         }
     }
@@ -318,6 +347,7 @@ pub static UNKNOWN: Entry = Entry {
     released: false,
     weight: Weight::Light,
     cacheable: false,
+    effect: Effect::Read,
     input_schema: Map::new,
     output_schema: Map::new,
     command: || Command::new("unknown"),
@@ -330,12 +360,22 @@ fn not_there() -> ToolError {
     ToolError::NotFound("there is no such tool".to_owned())
 }
 
+/// The tools of MCP and of the HTTP tool API: whatever is called by a name from outside.
+pub fn everywhere() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().chain(tool_api::ENTRIES)
+}
+
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
-    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| ENTRIES.iter().map(names_of).collect());
-    let index = ENTRIES.iter().position(|other| std::ptr::eq(other, entry));
+    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| everywhere().map(names_of).collect());
+    let index = everywhere().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
+}
+
+/// The tools that read: all there are on the command line and for `runlore mcp` (decision 48).
+pub fn readers() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().filter(|entry| !entry.effect.writes())
 }
 
 fn names_of(entry: &Entry) -> Vec<String> {
@@ -379,14 +419,15 @@ fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, Tool
     Ok(Answer { json, text: T::text(&output, &ctx.style), lasting: T::lasting(&output) })
 }
 
-fn canonical<T: Tool>(arguments: Map<String, Value>) -> Decoded {
-    let input: T::Input = arguments::decode(arguments)?;
+/// The arguments of one `I`, checked and written as the tool has them.
+fn canonical_of<I: DeserializeOwned + Serialize>(arguments: Map<String, Value>) -> Decoded {
+    let input: I = arguments::decode(arguments)?;
     match serde_json::to_value(input).map_err(|error| ToolError::Internal(error.to_string()))? {
         Value::Object(mut map) => {
             map.retain(|_, value| !value.is_null());
             Ok(map)
         }
-        _ => Err(ToolError::Internal(format!("the arguments of {} are no object", T::NAME))),
+        _ => Err(ToolError::Internal("a tool's arguments are no object".to_owned())),
     }
 }
 
@@ -411,7 +452,7 @@ mod tests {
 
     #[test]
     fn canonical_arguments_are_their_own_canonical_form() {
-        for entry in ENTRIES {
+        for entry in readers() {
             let required = (entry.input_schema)().get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             let given: Map<String, Value> = required.iter().filter_map(|name| Some((name.as_str()?.to_owned(), "latest".into()))).collect();
             let once = (entry.canonical)(given).unwrap();
@@ -422,7 +463,7 @@ mod tests {
 
     #[test]
     fn an_empty_command_line_and_an_empty_object_mean_the_same() {
-        for entry in ENTRIES {
+        for entry in readers() {
             let required = (entry.input_schema)().get("required").cloned();
             let mut command = (entry.command)();
             let words: Vec<&str> = if required.is_some() { vec![entry.name, "x"] } else { vec![entry.name] };

@@ -272,10 +272,12 @@ pub fn settings_for(config: &Config, projects: Arc<dyn Projects>) -> Settings {
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: config.tool_limits(),
         call_timeout: Duration::from_secs(config.limits.call_timeout_s),
-        bounds: gate::Bounds::default(),
+        bounds: gate::Bounds { row_wait: Duration::from_millis(config.approval.row_wait_ms), ..gate::Bounds::default() },
         hooks: Hooks::default(),
         style: Style::PLAIN,
         audit: true,
+        // Only a server of many organizations writes.
+        writes: None,
     }
 }
 

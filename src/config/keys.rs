@@ -399,6 +399,26 @@ sections! {
             "under what proxies allow";
     }
 
+    /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
+    approval: Approval {
+        /// How long an approval holds that nobody has used.
+        ttl_s: u64 = (300, 10, 3600, "seconds"),
+            "a person reads and answers within it; what he meant yesterday he may not mean today";
+        /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
+        row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
+            "a row takes a millisecond; a disk that hangs must not hold up every refusal";
+    }
+
+    /// What one project's runs may take that tools start (`runs_start`).
+    org: Org {
+        /// Runs of one project that wait or run.
+        max_queued_runs: u64 = (20, 1, 10_000, "runs"),
+            "an agent that starts runs in a loop is stopped before it costs much";
+        /// Dollars that the runs started in one day (UTC) may cost together, by what each says it may cost; 0 for no bound.
+        max_cost_usd_per_day: u64 = (0, 0, 1_000_000, "dollars"),
+            "what a run costs only the operator knows; with a bound, each must say what it may cost";
+    }
+
     /// `runlore worker`: takes queued runs and has a declared program do them.
     worker: Worker {
         /// How long a run is a worker's without a word from it.
@@ -435,6 +455,14 @@ sections! {
         /// How often it is looked whether a look was asked for, or a connection was made.
         look_ms: u64 = (1000, 50, 60_000, "milliseconds"),
             "two stats of each project; whoever asks for a look has it soon";
+    }
+
+    /// The HTTP tool API of `runlore serve`: `GET /api/mcp/tools` and `POST /api/mcp/call` (contract `evalgate-tool-api`).
+    tool_api: ToolApi {
+        /// Whether its tools that write are listed and may be called; they ask for no approval. RUNLORE_TOOL_API_WRITES and
+        /// EVALGATE_TOOL_API_WRITES say it too.
+        writes: bool = (false),
+            "an integration that reads needs none, and what has no approval step is the operator's decision";
     }
 
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.

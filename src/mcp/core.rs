@@ -12,7 +12,7 @@ use rmcp::model::{Implementation, ServerCapabilities, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use super::{
-    completion,
+    approval, completion,
     faults::Fault,
     prompts, resources,
     results::{self, Hints},
@@ -26,7 +26,10 @@ use crate::{
         project::{ARGUMENT, Place},
         visit::Client,
     },
-    tools::{self, Answer, ENTRIES, Entry, Toolsets},
+    tools::{
+        self, Answer, ENTRIES, Effect, Entry, Toolsets,
+        write::{APPROVAL, Given, IDEMPOTENCY_KEY, KEY_CHARS_MAX, Leave, handle},
+    },
 };
 
 const INSTRUCTIONS: &str = "Run history of AI evaluations. Begin with compare {\"since\": \"7d\"} for what regressed, failures for why, history for since when; transcript shows an attempt's messages. Run arguments take latest, latest~N, a run id, the beginning of one, or a Git sha.";
@@ -53,9 +56,9 @@ pub struct Asker {
 }
 
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
-/// path names one, and by what the caller may call (a bit
-/// per entry): a handful at most.
-type Lists = HashMap<(bool, bool, bool, bool, u64), Arc<str>>;
+/// path names one, and by what the caller may call (yes or no for each
+/// entry): a handful at most.
+type Lists = HashMap<(bool, bool, bool, bool, Box<[bool]>), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -115,11 +118,21 @@ impl Core {
     /// # Errors
     /// [`Refusal`].
     pub async fn ask(&self, entry: &'static Entry, arguments: Map<String, Value>, asker: &Asker) -> Result<Arc<Answer>, Refusal> {
+        self.ask_with((Leave::Ask, Given::Nothing), entry, arguments, asker).await
+    }
+
+    async fn ask_with(
+        &self,
+        (leave, given): (Leave, Given),
+        entry: &'static Entry,
+        arguments: Map<String, Value>,
+        asker: &Asker,
+    ) -> Result<Arc<Answer>, Refusal> {
         let call = match asker.client {
             Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
             None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
         };
-        self.gate.call(Call { place: asker.place.clone(), ..call }).await
+        self.gate.call(Call { place: asker.place.clone(), leave, given, ..call }).await
     }
 
     /// What lists that are the same for every caller of this server say of how long they may be kept.
@@ -136,20 +149,27 @@ impl Core {
         };
         let name = text_of(&params, "name")?;
         // An unknown name goes down the list too: it is logged and counted like any other call.
-        let offered = self.toolsets.and(asker.toolsets);
-        let entry = tools::find(name).filter(|entry| offered.offer(entry)).unwrap_or(&tools::UNKNOWN);
-        match self.ask(entry, arguments, asker).await {
-            Ok(answer) => Ok(results::answered(&answer, asker.era)),
+        let entry = tools::find(name).filter(|entry| self.offers(entry, asker)).unwrap_or(&tools::UNKNOWN);
+        let (leave, given) = approval::of(entry, &params, asker.era);
+        match self.ask_with((leave, given), entry, arguments, asker).await {
+            Ok(answer) => {
+                let form = if leave == Leave::AskByForm { approval::asked(&answer) } else { None };
+                Ok(form.unwrap_or_else(|| results::answered(&answer, asker.era)))
+            }
             Err(refusal) => refused(&refusal, name, asker),
         }
     }
 
+    /// Whether there is such a tool here, for who narrows the tools so.
+    fn offers(&self, entry: &Entry, asker: &Asker) -> bool {
+        self.gate.has(entry) && self.toolsets.and(asker.toolsets).offer(entry)
+    }
+
     /// `tools/list` of this caller, in registry order.
     fn tools(&self, era: Era, asker: &Asker) -> Arc<str> {
-        let offered = self.toolsets.and(asker.toolsets);
-        let listed = |entry: &&Entry| offered.offer(entry) && listed(&asker.caller, entry);
+        let listed = |entry: &&Entry| self.offers(entry, asker) && listed(&asker.caller, entry);
         let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
-        let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let class: Box<[bool]> = ENTRIES.iter().map(|entry| listed(&entry)).collect();
         let text = asker.caller.holds("traces:read");
         let place = asker.place.as_deref();
         let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));
@@ -247,11 +267,30 @@ pub fn described(entry: &Entry, text: bool, named: bool, placed: bool) -> Tool {
             properties.insert(ARGUMENT.to_owned(), project);
         }
     }
-    let annotations = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
+    let (read_only, destructive) = match entry.effect {
+        Effect::Read => (true, false),
+        Effect::Write { destructive, .. } => (false, destructive),
+    };
+    if !read_only {
+        give_leave(&mut input);
+    }
+    // A write that is repeated without its key is done twice.
+    let annotations = ToolAnnotations::new().read_only(read_only).destructive(destructive).idempotent(read_only).open_world(false);
     Tool::new(entry.name, entry.doc, Arc::new(input))
         .with_title(entry.title)
         .with_raw_output_schema(Arc::new((entry.output_schema)()))
         .with_annotations(annotations)
+}
+
+/// Adds to a write's arguments those by which leave is given.
+fn give_leave(input: &mut Map<String, Value>) {
+    let approval = "Leave for this call: the handle that a first call without it is answered with. Ask the user before you give it.";
+    let approval = json!({"type": "string", "minLength": 1, "maxLength": handle::CHARS, "description": approval});
+    let key = "A text of your own: a second call with it and the same arguments, within 24 hours, is told what the first did.";
+    let key = json!({"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "description": key});
+    if let Some(properties) = input.entry("properties").or_insert_with(|| json!({})).as_object_mut() {
+        properties.extend([(APPROVAL.to_owned(), approval), (IDEMPOTENCY_KEY.to_owned(), key)]);
+    }
 }
 
 #[cfg(test)]
@@ -260,11 +299,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_says_that_it_only_reads() {
-        for tool in ENTRIES.iter().map(|entry| described(entry, true, false, false)) {
+    fn every_tool_says_whether_it_reads_or_writes() {
+        for entry in ENTRIES {
+            let tool = described(entry, true, false, false);
             let hints = tool.annotations.expect("every tool has annotations");
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
-            assert_eq!(said, (Some(true), Some(true), Some(false), Some(false)), "{}", tool.name);
+            let reads = !entry.effect.writes();
+            assert_eq!(said, (Some(reads), Some(reads), Some(entry.name == "connections_delete"), Some(false)), "{}", tool.name);
+            let takes = |name: &str| tool.input_schema["properties"].get(name).is_some();
+            assert!(takes(APPROVAL) != reads && takes(IDEMPOTENCY_KEY) != reads, "{}", tool.name);
         }
     }
 

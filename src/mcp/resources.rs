@@ -28,6 +28,8 @@ use crate::{
 const JSON: &str = "application/json";
 /// The type of a transcript: JSON lines.
 const JSONL: &str = "application/jsonl";
+/// The type of a schema.
+const SCHEMA: &str = "application/schema+json";
 
 /// A template and the call that reads what it gives.
 pub struct Template {
@@ -42,7 +44,7 @@ pub struct Template {
 }
 
 /// All templates.
-pub static TEMPLATES: [Template; 2] = [
+pub static TEMPLATES: [Template; 3] = [
     Template {
         uri: uri::RUN_TEMPLATE,
         entry: &calls::RUN,
@@ -58,6 +60,14 @@ pub static TEMPLATES: [Template; 2] = [
         title: "Transcript",
         about: "One attempt's whole transcript as JSON lines. attempt is its key, as failures and show give it.",
         mime_type: JSONL,
+    },
+    Template {
+        uri: uri::TRACE_TEMPLATE,
+        entry: &calls::TRACE,
+        name: "trace",
+        title: "Trace",
+        about: "A transcript outside a run, with what is known of it. traceId is the id that traces_create was given.",
+        mime_type: JSON,
     },
 ];
 
@@ -110,6 +120,8 @@ pub async fn read(core: &Core, params: &Map<String, Value>, asker: &Asker) -> Re
     let (entry, mime_type, arguments) = match uri::parse(uri) {
         Some(Target::Run { run_id }) => (&calls::RUN, JSON, vec![("runId", run_id)]),
         Some(Target::Transcript { run_id, attempt }) => (&calls::TRANSCRIPT, JSONL, vec![("runId", run_id), ("attempt", attempt)]),
+        Some(Target::Trace { trace_id }) => (&calls::TRACE, JSON, vec![("traceId", trace_id)]),
+        Some(Target::DecisionContract) => (&calls::DECISION_CONTRACT, SCHEMA, Vec::new()),
         // It goes down the list too: it is logged and counted like any other call.
         None => (&tools::UNKNOWN, JSON, Vec::new()),
     };

@@ -70,6 +70,12 @@ pub fn refused(sentence: &str, era: Era) -> Arc<str> {
     result.into()
 }
 
+/// What the client must bring first (newer era only), and the state that it sends back with that.
+#[must_use]
+pub fn input_required(requests: &Value, state: &str) -> Arc<str> {
+    serde_json::json!({"resultType": "input_required", "inputRequests": requests, "requestState": state}).to_string().into()
+}
+
 /// The beginning of a tool's result, to the end of its text.
 fn content(result: &mut String, text: &str, era: Era) {
     result.push('{');

@@ -46,6 +46,7 @@ pub(crate) fn house(limits: Limits, bounds: Bounds) -> House {
         bounds,
         audit: false,
         hooks: Hooks::default(),
+        writes: None,
     });
     House { core: Core::new(gate), store }
 }

@@ -66,6 +66,8 @@ pub struct Settings {
     pub admin: Option<String>,
     /// Whether it may listen beyond the loopback.
     pub admin_remote: bool,
+    /// Whether the tool API writes; none where it is not served.
+    pub tool_api_writes: Option<bool>,
 }
 
 /// Limits a minute; 0 is off.
@@ -129,6 +131,7 @@ impl Settings {
         let mut settings = Self::resolve(flags, config, endpoints)?;
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
         settings.discovery = config.auth.anonymous_discovery;
+        settings.tool_api_writes = Some(tool_api_writes(config.tool_api.writes, |name| std::env::var(name).ok()));
         settings.tenants = !config.tenants.data_dir.is_empty();
         if settings.tenants {
             settings.rates = of_tenants(settings.rates, flags, &config.http);
@@ -183,6 +186,8 @@ impl Settings {
             http: limits(flags, http),
             admin: None,
             admin_remote: config.admin.allow_remote,
+            // Only `serve` has it (decision 48).
+            tool_api_writes: None,
             public,
             host,
         };
@@ -290,6 +295,14 @@ fn token(flags: &HttpFlags) -> Result<Option<StaticToken>, String> {
     StaticToken::load(sources).map_err(|error| error.to_string())
 }
 
+/// A variable comes before the config; only the exact text `true` switches on (decision 73).
+fn tool_api_writes(config: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let said = ["RUNLORE_TOOL_API_WRITES", "EVALGATE_TOOL_API_WRITES"]
+        .into_iter()
+        .find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    said.map_or(config, |value| value == "true")
+}
+
 /// The addresses that `host` and `port` mean.
 ///
 /// # Errors
@@ -319,6 +332,21 @@ mod tests {
         assert_eq!(rates(HttpFlags { host: Some("10.1.2.3".into()), ..HttpFlags::default() }), Ok((120, 600, 600, 4, 300)));
         assert_eq!(rates(HttpFlags { public: true, ..HttpFlags::default() }), Ok((30, 120, 300, 2, 60)));
         assert_eq!(rates(HttpFlags { public: true, rate: Some(0), timeout: Some(5), ..HttpFlags::default() }), Ok((0, 120, 300, 2, 5)));
+    }
+
+    #[test]
+    fn only_the_exact_word_switches_writes_of_the_tool_api_on() {
+        let said = |config, runlore: Option<&str>, evalgate: Option<&str>| {
+            tool_api_writes(config, |name| if name.starts_with("RUNLORE") { runlore } else { evalgate }.map(str::to_owned))
+        };
+        assert!(!said(false, None, None) && said(true, None, None));
+        assert!(said(false, Some("true"), None) && said(false, None, Some("true")) && said(false, Some(""), Some("true")));
+        for word in ["TRUE", "True", "1", "yes", "on", " true", "true ", "false"] {
+            assert!(!said(false, Some(word), None) && !said(false, None, Some(word)) && !said(true, Some(word), None), "{word:?}");
+        }
+        assert!(!said(true, Some("false"), Some("true")), "ours comes first");
+        let served = Settings::for_serve(&HttpFlags::default(), &Config::default()).unwrap();
+        assert!(served.tool_api_writes.is_some() && resolved(HttpFlags::default()).unwrap().tool_api_writes.is_none());
     }
 
     #[test]

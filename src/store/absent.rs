@@ -24,6 +24,16 @@ fn none<T>() -> Result<T> {
     Err(Error::Internal("a call that is about no project asked for one".to_owned()))
 }
 
+impl super::survey::Survey for Absent {
+    fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        none()
+    }
+
+    fn search(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+        none()
+    }
+}
+
 impl Store for Absent {
     fn heeding(self: Arc<Self>, _: &Cancel) -> Arc<dyn Store> {
         self

@@ -4,6 +4,7 @@
 //! Does not: save anything, or care how long it takes.
 
 mod projections;
+mod survey;
 mod world;
 
 use std::{

@@ -54,7 +54,7 @@ impl ToolError {
     #[must_use]
     pub fn beside(self, note: Option<&str>) -> Self {
         match (&self, note) {
-            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::Said(format!("{self}. {note}")),
+            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::NotFound(format!("{self}. {note}")),
             _ => self,
         }
     }

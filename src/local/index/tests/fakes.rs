@@ -308,6 +308,21 @@ impl Store for Memory {
     }
 }
 
+impl crate::store::survey::Survey for Memory {
+    fn figures(&self, _: &str) -> crate::store::Result<std::collections::BTreeMap<String, crate::domain::figures::Figures>> {
+        Ok(std::collections::BTreeMap::new())
+    }
+
+    fn search(
+        &self,
+        _: &[crate::store::survey::Document],
+        _: &[String],
+        _: usize,
+    ) -> crate::store::Result<(Vec<crate::store::survey::Hit>, u64)> {
+        Ok((Vec::new(), 0))
+    }
+}
+
 impl crate::store::workspace::Workspace for Memory {
     fn authored(
         &self,
