@@ -19,14 +19,13 @@ use crate::{
     clock,
     config::Config,
     domain::hex::hex,
-    gate::cache::canonical,
     serve::tenants::{control, project_file, project_options},
     store::{
         Change, Run, Store,
         sqlite::Sqlite,
         workspace::{Act, Acted, Actor, Deed},
     },
-    tools::{Ctx, resolve},
+    tools::{Ctx, canonical::canonical, resolve},
 };
 
 /// Which project.
