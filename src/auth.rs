@@ -132,6 +132,12 @@ impl Caller {
         self.scopes == Scopes::Nobody
     }
 
+    /// Whether it is anybody at all on a public server: [`Caller::public`]. What is not published is not there for it (decision 35).
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.identity.is_none() && self.organization.is_none() && self.role == Role::Viewer && !self.is_nobody()
+    }
+
     /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
     pub(in crate::auth) fn bearer() -> Self {
         Self { principal: "token".into(), identity: Some("token".into()), ..Self::open() }
@@ -273,6 +279,7 @@ mod tests {
     fn nobody_holds_nothing_and_sees_no_text() {
         let nobody = Caller::nobody();
         assert!(nobody.is_nobody() && !Caller::open().is_nobody() && !Caller::public().is_nobody());
+        assert!(Caller::public().is_public() && !nobody.is_public() && !Caller::open().is_public() && !Caller::local().is_public());
         assert!(!nobody.holds("eval:read") && !nobody.holds("") && !nobody.local_scope().text());
         assert_ne!(nobody.visibility(), Caller::scoped("anonymous", Role::Viewer, &[]).visibility());
     }

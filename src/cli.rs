@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod baseline;
+pub mod commands;
 pub mod control;
 pub mod decision;
 pub mod demo;
@@ -128,6 +129,7 @@ pub fn command() -> Command {
         .subcommand(decision::command())
         .subcommand(audit::command())
         .subcommand(baseline::command())
+        .subcommand(commands::command())
         .subcommand(demo::command())
         .subcommand(evaluation::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
@@ -155,6 +157,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "decision" => decision::run(inner, output),
         "audit" => audit::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
+        "commands" => commands::run(inner, output),
         "demo" => demo::run(output),
         "evaluation" => evaluation::run(inner, &place, output),
         "queue" => queue::run(inner, &place, output),
@@ -213,6 +216,7 @@ mod tests {
         ("baseline", "writes: what is accepted is a person's decision"),
         ("evaluation", "writes: what may be started or changed is a person's decision"),
         ("queue", "writes: who stops another's run is an operator's decision"),
+        ("commands", "writes configuration: what becomes a tool is an operator's decision"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),

@@ -7,6 +7,7 @@
 pub mod arguments;
 pub mod canonical;
 pub mod cursor;
+pub mod declared;
 pub mod error;
 pub mod history;
 pub mod projections;
@@ -171,7 +172,7 @@ static PATTERNS: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::p
 /// A result: the JSON that a program reads and the text that a person reads.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The typed result, serialised once.
+    /// The typed result, serialised once: an object; `null` where the answer is text alone, which only a declared tool's may be.
     pub json: Box<RawValue>,
     /// A short rendering of the same.
     pub text: String,
@@ -296,6 +297,8 @@ pub struct Entry {
     pub cacheable: bool,
     /// Whether it reads or writes.
     pub effect: Effect,
+    /// Where an operator declared it: then what follows is not asked.
+    pub declared: Option<&'static dyn declared::Declared>,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -329,6 +332,7 @@ impl Entry {
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
             effect: Effect::Read,
+            declared: None,
             input_schema: T::input_schema,
             output_schema: T::output_schema,
             command: command::<T>,
@@ -357,6 +361,7 @@ pub static UNKNOWN: Entry = Entry {
     weight: Weight::Light,
     cacheable: false,
     effect: Effect::Read,
+    declared: None,
     input_schema: Map::new,
     output_schema: Map::new,
     command: || Command::new("unknown"),
@@ -377,6 +382,9 @@ pub fn everywhere() -> impl Iterator<Item = &'static Entry> {
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
+    if let Some(declared) = entry.declared {
+        return declared.argument_names();
+    }
     static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| everywhere().map(names_of).collect());
     let index = everywhere().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
@@ -396,8 +404,13 @@ fn names_of(entry: &Entry) -> Vec<String> {
 /// The entry that `name` means: its own name, one with dots or dashes for underscores, or its alias to the letter (decision 84).
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    let plain = name.replace(['.', '-'], "_");
+    let plain = plain(name);
     ENTRIES.iter().find(|entry| entry.name == plain || entry.alias == Some(name))
+}
+
+/// A name with dots or dashes as one with underscores.
+fn plain(name: &str) -> String {
+    name.replace(['.', '-'], "_")
 }
 
 fn command<T: Tool>() -> Command {

@@ -25,7 +25,8 @@ use crate::{
         sqlite::Sqlite,
         workspace::{Act, Acted, Actor, Deed},
     },
-    tools::{Ctx, canonical::canonical, resolve},
+    tools::canonical::canonical,
+    tools::{Ctx, resolve},
 };
 
 /// Which project.

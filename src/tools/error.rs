@@ -32,6 +32,14 @@ pub enum ToolError {
         /// The arguments that narrow it.
         narrows: &'static str,
     },
+    /// A command of the operator's refused.
+    #[error("{said}")]
+    Exit {
+        /// Its exit code.
+        code: i32,
+        /// What it said, the exit code last.
+        said: String,
+    },
     /// A refusal in the words that are left of it.
     #[error("{0}")]
     Said(String),

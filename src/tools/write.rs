@@ -209,6 +209,7 @@ impl Entry {
             weight: Weight::Light,
             cacheable: false,
             effect: Effect::Write { does: T::DOES, destructive: T::DESTRUCTIVE },
+            declared: None,
             input_schema: arguments::input_schema::<T::Input>,
             output_schema: arguments::output_schema::<Written<T::Done>>,
             // What writes is no verb (decision 48).
