@@ -16,7 +16,7 @@ mod held;
 mod hosts;
 mod limits;
 mod matrix;
-mod metrics;
+pub mod metrics;
 mod order;
 mod protocol;
 pub mod service;
