@@ -18,7 +18,7 @@ mod hooks;
 mod hosts;
 mod limits;
 mod matrix;
-mod metrics;
+pub mod metrics;
 mod order;
 mod protocol;
 pub mod receiver;
