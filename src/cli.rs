@@ -22,6 +22,7 @@ pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod warm;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -130,6 +131,7 @@ pub fn command() -> Command {
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommand(token::command())
+        .subcommand(warm::command())
         .subcommands(tools)
 }
 
@@ -164,6 +166,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "org" => org::run(inner, &place, output),
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
+        "warm" => warm::run(&place, output),
         "mcp" => {
             let args = mcp::McpArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             mcp::run(&args, &place)
@@ -197,6 +200,7 @@ mod tests {
         ("record", "writes: what is kept is a person's decision"),
         ("serve", "is the server itself, for a team"),
         ("token", "makes credentials: who gets one is a person's decision"),
+        ("warm", "writes: what later calls read is worked out beforehand"),
         ("help", "is clap's"),
     ];
 

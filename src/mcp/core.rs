@@ -55,7 +55,7 @@ pub struct Asker {
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
 /// path names one, and by what the caller may call (a bit
 /// per entry): a handful at most.
-type Lists = HashMap<(bool, bool, bool, bool, u64), Arc<str>>;
+type Lists = HashMap<(bool, bool, bool, bool, u128), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -149,7 +149,7 @@ impl Core {
         let offered = self.toolsets.and(asker.toolsets);
         let listed = |entry: &&Entry| offered.offer(entry) && listed(&asker.caller, entry);
         let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
-        let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u64, |mask, (bit, _)| mask | 1 << (bit % 64));
+        let class = ENTRIES.iter().enumerate().filter(|(_, entry)| listed(entry)).fold(0_u128, |mask, (bit, _)| mask | 1 << (bit % 128));
         let text = asker.caller.holds("traces:read");
         let place = asker.place.as_deref();
         let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));

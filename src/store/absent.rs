@@ -142,6 +142,8 @@ impl Store for Absent {
     }
 }
 
+impl crate::store::Catalog for Absent {}
+
 impl crate::store::workspace::Workspace for Absent {
     fn authored(
         &self,

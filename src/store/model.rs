@@ -3,6 +3,7 @@
 //! Promises: no SQL and no cleverness, so that reading it is believing it; other tests may use it as a store that costs nothing to open.
 //! Does not: save anything, or care how long it takes.
 
+mod catalog;
 mod projections;
 mod world;
 
@@ -325,7 +326,7 @@ impl Store for Model {
                 Applied::default()
             }
             Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => return Err(Error::ReadOnly),
-            Change::Refresh => Applied::default(),
+            Change::Refresh | Change::SearchIndex => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
                 state.declared = declared;

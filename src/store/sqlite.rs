@@ -6,6 +6,7 @@
 mod append;
 mod attempts;
 mod bases;
+mod catalog;
 mod cells;
 mod connect;
 pub mod control;
@@ -25,6 +26,7 @@ mod records;
 mod refresh;
 mod regroup;
 mod runs;
+mod search;
 mod series;
 mod streaks;
 mod write;
@@ -36,11 +38,14 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
-use super::query::{Isolation, Job, QueryLimits};
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
     Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
     RunPoint, RunQuery, Selector, Store, Streak,
+};
+use super::{
+    kept::Kept,
+    query::{Isolation, Job, QueryLimits},
 };
 use crate::{
     auth::Scope,
@@ -86,6 +91,8 @@ pub struct Sqlite {
     readers: Arc<connect::Pool>,
     peek: Arc<connect::Peek>,
     cancel: Option<Cancel>,
+    /// Where p values are kept; none for nowhere.
+    kept: Option<Arc<Kept>>,
 }
 
 impl Sqlite {
@@ -110,6 +117,7 @@ impl Sqlite {
             readers: Arc::new(connect::Pool::new(reader, more, options)),
             peek: Arc::default(),
             cancel: None,
+            kept: None,
         })
     }
 
@@ -117,6 +125,13 @@ impl Sqlite {
     #[must_use]
     pub fn isolated(mut self, isolation: Arc<dyn Isolation>, limits: QueryLimits) -> Self {
         (self.isolation, self.query_limits) = (Some(isolation), limits);
+        self
+    }
+
+    /// The same, with p values kept there.
+    #[must_use]
+    pub fn keeping(mut self, kept: Arc<Kept>) -> Self {
+        self.kept = Some(kept);
         self
     }
 

@@ -10,6 +10,7 @@ use super::{
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
     record, records, refresh,
     regroup::{self, Touched},
+    search,
 };
 use crate::{
     domain::{declared::Declared, grouping, log::RunStatus},
@@ -26,6 +27,10 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Remarks { path, remarks } => remark(&transaction, &path, &remarks)?,
         Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => {
             return Err(crate::store::Error::Internal("the workspace is not here".to_owned()));
+        }
+        Change::SearchIndex => {
+            search::index::step(&transaction)?;
+            Applied { left: search::index::is_behind(&transaction)?, ..Applied::default() }
         }
         Change::Refresh => Applied { changed: refresh::apply(&transaction)?, ..Applied::default() },
     };
