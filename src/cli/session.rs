@@ -33,7 +33,7 @@ use crate::{
     },
     store::{
         self, Store,
-        kept::Kept,
+        kept::PValues,
         sqlite::{Options, Sqlite},
     },
     telemetry::{hook::Hooks, redaction::Redactor},
@@ -104,7 +104,7 @@ impl Session {
         let _ = root::create(&located.root);
         let store = Sqlite::open(&located.database(), &caller.local_scope(), &options(&config)).map_err(refused)?;
         let store = store.isolated(Arc::new(workers(&config)), config.query_limits());
-        let store = store.keeping(Arc::new(Kept::new(&p_cache(&located.root, &config), config.goals.p_cache_bytes_max)));
+        let store = store.keeping(Arc::new(PValues::new(&p_cache(&located.root, &config), config.goals.p_cache_bytes_max)));
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };

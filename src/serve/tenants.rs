@@ -28,7 +28,7 @@ use crate::{
     store::{
         self,
         control::{ControlChange, ControlError},
-        kept::Kept,
+        kept::PValues,
         query::QueryLimits,
         sqlite::{Options, Sqlite, control::Control},
     },
@@ -342,7 +342,7 @@ impl Parts {
         private_directory(&self.directory).map_err(|error| store::Error::Internal(error.to_string()))?;
         let store = Sqlite::open(&self.directory.join(format!("{id}.db")), scope, &self.options)?;
         // Beside the project's file, and nobody else's.
-        let kept = Kept::new(&self.directory.join(format!("{id}.p.jsonl")), self.p_cache_bytes_max);
+        let kept = PValues::new(&self.directory.join(format!("{id}.p.jsonl")), self.p_cache_bytes_max);
         let store = store.isolated(self.workers.clone(), self.limits).keeping(Arc::new(kept));
         let refresh = Arc::new(|| -> crate::gate::BoxFuture<Option<String>> { Box::pin(std::future::ready(None)) });
         Ok(Project { id: id.clone(), store: Arc::new(store), refresh })

@@ -24,7 +24,7 @@ struct Line<'a> {
 }
 
 /// p values by key.
-pub struct Kept {
+pub struct PValues {
     path: PathBuf,
     bytes_max: u64,
     state: Mutex<State>,
@@ -42,7 +42,7 @@ struct State {
     shut: bool,
 }
 
-impl Kept {
+impl PValues {
     /// Those in the file at `path`, which need not be there. Beyond `bytes_max` the file is begun anew, and what it held stays beside it until the
     /// next time.
     #[must_use]
@@ -207,7 +207,7 @@ mod tests {
     fn what_is_kept_is_known_to_the_next_process_and_to_one_at_the_same_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cache/p.jsonl");
-        let (one, two) = (Kept::new(&path, 1 << 20), Kept::new(&path, 1 << 20));
+        let (one, two) = (PValues::new(&path, 1 << 20), PValues::new(&path, 1 << 20));
         assert_eq!(one.known(KEY), None);
         one.keep(KEY, 1.0 / 3.0);
         assert_eq!(two.known(KEY), Some(1.0 / 3.0));
@@ -223,10 +223,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p.jsonl");
         fs::write(&path, format!("nonsense\n\u{0}\n{{\"k\":\"{KEY}\",\"p\":\"0x1p-1\"}}\n{{\"k\":\"{OTHER}\",\"p\":\"0x1")).unwrap();
-        let kept = Kept::new(&path, 1 << 20);
+        let kept = PValues::new(&path, 1 << 20);
         assert_eq!((kept.known(KEY), kept.known(OTHER)), (Some(0.5), None));
         kept.keep(OTHER, 0.125);
-        assert_eq!(Kept::new(&path, 1 << 20).known(OTHER), Some(0.125), "what comes behind a torn line is whole");
+        assert_eq!(PValues::new(&path, 1 << 20).known(OTHER), Some(0.125), "what comes behind a torn line is whole");
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         // A file stands where the folder should be: nobody can write there, whoever the test runs as.
         fs::write(dir.path().join("cache"), "").unwrap();
-        let kept = Kept::new(&dir.path().join("cache/p.jsonl"), 1 << 20);
+        let kept = PValues::new(&dir.path().join("cache/p.jsonl"), 1 << 20);
         kept.keep(KEY, 0.5);
         assert_eq!((kept.known(KEY), kept.known(OTHER)), (Some(0.5), None));
     }
@@ -243,13 +243,13 @@ mod tests {
     fn the_file_does_not_grow_for_ever() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p.jsonl");
-        let kept = Kept::new(&path, 1000);
+        let kept = PValues::new(&path, 1000);
         let key = |number: u32| format!("{number:064x}");
         (0..100).for_each(|number| kept.keep(&key(number), 0.5));
         let bytes = |path: &Path| fs::metadata(path).unwrap().len();
         assert!(bytes(&path) <= 1000 && bytes(&before(&path)) <= 1000);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
-        let next = Kept::new(&path, 1000);
+        let next = PValues::new(&path, 1000);
         assert_eq!((next.known(&key(99)), next.known(&key(0))), (Some(0.5), None));
         assert!(kept.lock().known.len() < 25);
     }

@@ -44,7 +44,7 @@ use super::{
     RunPoint, RunQuery, Selector, Store, Streak,
 };
 use super::{
-    kept::Kept,
+    kept::PValues,
     query::{Isolation, Job, QueryLimits},
 };
 use crate::{
@@ -92,7 +92,7 @@ pub struct Sqlite {
     peek: Arc<connect::Peek>,
     cancel: Option<Cancel>,
     /// Where p values are kept; none for nowhere.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<PValues>>,
 }
 
 impl Sqlite {
@@ -130,7 +130,7 @@ impl Sqlite {
 
     /// The same, with p values kept there.
     #[must_use]
-    pub fn keeping(mut self, kept: Arc<Kept>) -> Self {
+    pub fn keeping(mut self, kept: Arc<PValues>) -> Self {
         self.kept = Some(kept);
         self
     }

@@ -370,8 +370,7 @@ impl JsonSchema for Blocks {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "object", "required": ["command", "version", "result"],
-            "properties": {"result": {"type": "object", "required": ["blocks"]}}})
+        json_schema!({"type": "object", "required": ["command", "version", "result"], "properties": {"result": {"required": ["blocks"]}}})
     }
 }
 
