@@ -155,19 +155,40 @@ pub(crate) fn trailed() -> impl Strategy<Value = Turn> {
 /// Any turn.
 pub(crate) fn turn() -> impl Strategy<Value = Turn> {
     let worker = || select(&["w", "v"][..]);
-    let results = vec((select(&CASES[..]), select(&[Pass, Fail, InfraError][..])), 0..4);
+    // Mostly cases that the runs have: results of others are refused.
+    let results = vec((select(&["1", "1", "1", "ß", "ß", "case-2"][..]), select(&[Pass, Fail, InfraError][..])), 0..4);
     let status = select(&[RunStatus::Completed, RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled][..]);
     let gone = select(&["p0", "p1", "queue:q1", "queue:q2"][..]).prop_map(str::to_owned);
     prop_oneof![
-        12 => trailed(),
-        3 => (worker(), 0..60_i64).prop_map(|(worker, ms)| Turn::Claim(worker, ms)),
-        1 => (select(&RUNS[..]), worker(), 0..60_i64, 0..3_u64).prop_map(|(run, worker, ms, done)| Turn::Beat(run, worker, ms, done)),
-        3 => (select(&RUNS[..]), worker(), 0..60_i64, status, results)
+        10 => trailed(),
+        4 => (worker(), 0..60_i64).prop_map(|(worker, ms)| Turn::Claim(worker, ms)),
+        2 => (select(&RUNS[..]), worker(), 0..60_i64, 0..3_u64).prop_map(|(run, worker, ms, done)| Turn::Beat(run, worker, ms, done)),
+        4 => (select(&RUNS[..]), worker(), 0..60_i64, status, results)
             .prop_map(|(run, worker, ms, status, results)| Turn::End(run, worker, ms, status, results)),
         1 => (select(&NAMES[..]), 0..60_i64).prop_map(|(name, ms)| Turn::Synced(name, ms)),
         2 => super::random::one_log().prop_map(|log| Turn::Log(Box::new(log))),
         1 => gone.prop_map(Turn::Vanish),
     ]
+}
+
+/// What there is before anything random happens: two evaluations that can be started, and a run that waits.
+pub(crate) fn beginning() -> Vec<Turn> {
+    let mut acts = Vec::new();
+    for id in ["a", "É"] {
+        let cases = ["1", "ß"].map(|id| NewCase { id: Some(id.into()), input: "asked".into(), ..NewCase::default() });
+        let new = NewEvaluation { id: id.into(), threshold: Some(0.5), cases: cases.into(), ..NewEvaluation::default() };
+        acts.extend([Act::CreateEvaluation(new), Act::SetStatus { evaluation: id.into(), status: EvaluationStatus::Active }]);
+    }
+    let budget = Budget { queued_max: 2, cost_usd_max: None, since: at(5) };
+    let environment = "prod".to_owned();
+    let (run_id, evaluation) = ("q1".to_owned(), "a".to_owned());
+    acts.push(Act::StartRun(NewRun { run_id, evaluation, arm: None, environment, max_cost_usd: Some(1.5), budget }));
+    let deed = |(number, act)| {
+        let mut deed = super::workspace::deed("begin");
+        deed.actor.request_id = format!("begin-{number}");
+        Turn::Deed(Box::new((deed, act)))
+    };
+    acts.into_iter().enumerate().map(deed).collect()
 }
 
 /// Gives the deeds of `turns` their request ids.

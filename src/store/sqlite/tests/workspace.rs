@@ -9,7 +9,7 @@ use super::*;
 use crate::store::{
     contract::{
         attempt,
-        deeds::{Turn, dump, named, trail, trailed, turn},
+        deeds::{Turn, beginning, dump, named, trail, trailed, turn},
         log, random,
         workspace::{act, at, deed},
     },
@@ -37,7 +37,7 @@ proptest! {
     #[test]
     fn the_file_and_the_model_agree(turns in prop::collection::vec(turn(), 1..40)) {
         let (fresh, model) = (fresh(), Model::default());
-        for turn in named("r", turns) {
+        for turn in beginning().into_iter().chain(named("r", turns)) {
             prop_assert_eq!(turn.apply(&*fresh.store), turn.apply(&model), "{:?}", turn);
             prop_assert_eq!(fresh.store.generation().unwrap(), model.generation().unwrap(), "{:?}", turn);
         }
@@ -55,6 +55,11 @@ proptest! {
         // A handle of its own for each, as two processes have.
         let stores = [patient(&path), patient(&path)];
         let writers = [named("a", first), named("b", second)];
+        let model = Model::default();
+        let beginning = beginning();
+        for turn in &beginning {
+            prop_assert_eq!(turn.apply(&stores[0]), turn.apply(&model));
+        }
         let said: Vec<Vec<_>> = std::thread::scope(|scope| {
             let write = |(store, turns): (&Sqlite, &Vec<Turn>)| turns.iter().map(|turn| turn.apply(store)).collect();
             let both: Vec<_> = stores.iter().zip(&writers).map(|pair| scope.spawn(move || write(pair))).collect();
@@ -65,10 +70,9 @@ proptest! {
             let (writer, number) = (usize::from(writer == "b"), number.parse::<usize>().unwrap());
             (&writers[writer][number], &said[writer][number])
         };
-        let model = Model::default();
         let rows = trail(&stores[0]);
-        prop_assert_eq!(rows.len(), writers[0].len() + writers[1].len());
-        for row in rows {
+        prop_assert_eq!(rows.len(), beginning.len() + writers[0].len() + writers[1].len());
+        for row in rows.into_iter().skip(beginning.len()) {
             let (turn, said) = of(&row.request_id);
             prop_assert_eq!(&turn.apply(&model), said, "{:?}", turn);
         }
