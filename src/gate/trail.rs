@@ -88,7 +88,11 @@ impl Witness {
 impl Parts {
     /// Writes the row; whoever waits for it waits no longer than it may take.
     async fn record(self: Arc<Self>, witness: Witness, refusal: &Refusal) {
-        let outcome = if matches!(refusal, Refusal::Denied { .. } | Refusal::Unauthenticated) { "denied" } else { "refused" };
+        let outcome = if matches!(refusal, Refusal::Denied { .. } | Refusal::Closed { .. } | Refusal::Unauthenticated) {
+            "denied"
+        } else {
+            "refused"
+        };
         let reason = self.redactor.redact(&refusal.to_string()).into_owned();
         let (request_id, tool, within) = (witness.deed.actor.request_id.clone(), witness.entry.name, self.within);
         // A task of its own: it goes on when the caller leaves.
@@ -129,7 +133,7 @@ impl Step for Trail {
             return next.call(call).await;
         }
         if !self.writes {
-            return Err(Refusal::Unknown);
+            return Err(if call.closed { Refusal::Closed { tool: call.entry.name } } else { Refusal::Unknown });
         }
         let handed = Handed::default();
         call.handed = Some(handed.clone());

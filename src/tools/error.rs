@@ -32,6 +32,14 @@ pub enum ToolError {
         /// The arguments that narrow it.
         narrows: &'static str,
     },
+    /// A command of the operator's refused.
+    #[error("{said}")]
+    Exit {
+        /// Its exit code.
+        code: i32,
+        /// What it said, the exit code last.
+        said: String,
+    },
     /// A refusal in the words that are left of it.
     #[error("{0}")]
     Said(String),
@@ -67,7 +75,7 @@ impl ToolError {
     #[must_use]
     pub fn beside(self, note: Option<&str>) -> Self {
         match (&self, note) {
-            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::Said(format!("{self}. {note}")),
+            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::NotFound(format!("{self}. {note}")),
             _ => self,
         }
     }

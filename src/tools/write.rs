@@ -165,6 +165,15 @@ struct Written<D> {
     repeated: Option<bool>,
 }
 
+/// The result of a write that nobody is asked for (the HTTP tool API): what it did.
+#[derive(Debug, Serialize)]
+struct Bare<D> {
+    #[serde(flatten)]
+    result: D,
+    /// Whether an earlier call with the same idempotency key did it.
+    repeated: bool,
+}
+
 /// What leave is asked for.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -200,6 +209,7 @@ impl Entry {
             weight: Weight::Light,
             cacheable: false,
             effect: Effect::Write { does: T::DOES, destructive: T::DESTRUCTIVE },
+            declared: None,
             input_schema: arguments::input_schema::<T::Input>,
             output_schema: arguments::output_schema::<Written<T::Done>>,
             // What writes is no verb (decision 48).
@@ -240,7 +250,7 @@ fn asked<T: Write>(ctx: &Ctx, consent: &Consent, bound: Bound<'_>, input: &T::In
     if let Some(key) = &consent.idempotency_key {
         let since = ctx.now.plus_millis(-REMEMBERED_MS);
         match ctx.store.remembered(&consent.actor.identity, T::NAME, key, since)? {
-            Some(first) if first.digest == bound.digest => return done::<T>(first.acted, true),
+            Some(first) if first.digest == bound.digest => return done::<T>(consent.leave, first.acted, true),
             Some(_) => return Err(ActFault::KeyReused.into()),
             None => {}
         }
@@ -277,18 +287,23 @@ fn deed<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Option<A
     let Some(Outcome { done: came_to, repeated }) = applied.outcome else {
         return Err(ToolError::Internal(format!("the store says nothing of what {} came to", T::NAME)));
     };
-    done::<T>(came_to?, repeated)
+    done::<T>(consent.leave, came_to?, repeated)
 }
 
-fn done<T: Write>(acted: Acted, repeated: bool) -> Result<Answer, ToolError> {
+fn done<T: Write>(leave: Leave, acted: Acted, repeated: bool) -> Result<Answer, ToolError> {
     let result = T::done(acted).ok_or_else(|| ToolError::Internal(format!("{} was told of another act", T::NAME)))?;
+    if leave == Leave::Direct {
+        let bare = Bare { result, repeated };
+        let text = serde_json::to_string_pretty(&bare).unwrap_or_default();
+        return answer(&bare, text);
+    }
     let text = T::text(&result);
     let text =
         if repeated { format!("{text} (done before, by a call with the same {IDEMPOTENCY_KEY}; nothing was done now)") } else { text };
     answer(&Written { approval_required: false, approval: None, result: Some(result), repeated: Some(repeated) }, text)
 }
 
-fn answer<D: Serialize>(written: &Written<D>, text: String) -> Result<Answer, ToolError> {
+fn answer<D: Serialize>(written: &D, text: String) -> Result<Answer, ToolError> {
     let json = serde_json::value::to_raw_value(written).map_err(|error| ToolError::Internal(error.to_string()))?;
     Ok(Answer { json, text, lasting: false })
 }

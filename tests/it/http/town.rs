@@ -80,6 +80,11 @@ impl Town {
         Self::made("", "", &format!("[auth]\npublic_url = \"https://runs.example\"\n{own}{issuer}"))
     }
 
+    /// The same, where the tool API writes.
+    pub fn made_with_writes() -> Self {
+        Self::made("", "", "[tool_api]\nwrites = true\n")
+    }
+
     fn made(more: &str, http: &str, auth: &str) -> Self {
         let home = Project::new();
         let data = home.path().join("data");
