@@ -20,6 +20,7 @@ mod matrix;
 mod metrics;
 mod order;
 mod protocol;
+mod reads;
 pub mod service;
 mod tenants;
 mod tokens;
