@@ -22,6 +22,7 @@ pub mod metrics;
 mod order;
 mod protocol;
 pub mod receiver;
+mod reads;
 pub mod service;
 mod tenants;
 mod tokens;
