@@ -35,3 +35,5 @@ mod resources;
 mod scenarios;
 mod stats;
 mod tokens;
+mod watched;
+mod worker;
