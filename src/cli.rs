@@ -6,6 +6,8 @@
 
 pub mod audit;
 pub mod baseline;
+pub mod check_config;
+pub mod commands;
 pub mod control;
 pub mod decision;
 pub mod demo;
@@ -125,9 +127,11 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(check_config::command())
+        .subcommand(decision::command())
         .subcommand(audit::command())
         .subcommand(baseline::command())
-        .subcommand(decision::command())
+        .subcommand(commands::command())
         .subcommand(demo::command())
         .subcommand(evaluation::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
@@ -152,9 +156,11 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "check-config" => check_config::run(inner, output),
+        "decision" => decision::run(inner, output),
         "audit" => audit::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
-        "decision" => decision::run(inner, output),
+        "commands" => commands::run(inner, output),
         "demo" => demo::run(output),
         "evaluation" => evaluation::run(inner, &place, output),
         "queue" => queue::run(inner, &place, output),
@@ -208,11 +214,13 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("check-config", "is about a server's configuration, not a project's history"),
+        ("decision", "is about a file, not a project's history"),
         ("audit", "shows who did what, which is an operator's to read"),
         ("baseline", "writes: what is accepted is a person's decision"),
         ("evaluation", "writes: what may be started or changed is a person's decision"),
         ("queue", "writes: who stops another's run is an operator's decision"),
-        ("decision", "is about a file, not a project's history"),
+        ("commands", "writes configuration: what becomes a tool is an operator's decision"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),

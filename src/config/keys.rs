@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::commands::{COMMAND, Command};
 pub use super::shape::{Row, Section, Shape};
 
 const KIB: u64 = 1024;
@@ -208,6 +209,9 @@ sections! {
         /// The header in which a trusted proxy names the caller, such as `X-Real-IP`; empty for none.
         client_header: String = (text ""),
             "proxies differ; without one the connection's own address counts";
+        /// Groups of tools that are offered, of history, query, catalog, workspace, projections, commands; empty: all but commands, and for `runlore mcp` (over standard input and output too) history, query, catalog.
+        toolsets: Vec<String> = (texts [], 6),
+            "an agent pays for every schema, and what runs programs is the operator's decision";
         /// Whether anybody may read: texts of cases and attempts are hidden then.
         public: bool = (false),
             "what is published is the operator's decision";
@@ -274,6 +278,9 @@ sections! {
         /// How long calls in flight may take to finish once the server is told to end.
         drain_s: u64 = (20, 0, 600, "seconds"),
             "under the half minute at which supervisors kill";
+        /// How long the end then waits for what other servers are still to be told ([otlp], [sentry], [analytics]).
+        flush_ms: u64 = (2000, 0, 60_000, "milliseconds"),
+            "drain_s and this are under the half minute at which supervisors kill";
     }
 
     /// Who may ask `runlore serve` for what. (`runlore mcp --http` with a token asks it of every request.)
@@ -402,7 +409,7 @@ sections! {
     /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
     approval: Approval {
         /// How long an approval holds that nobody has used.
-        ttl_s: u64 = (300, 10, 3600, "seconds"),
+        ttl_s: u64 = (300, 1, 3600, "seconds"),
             "a person reads and answers within it; what he meant yesterday he may not mean today";
         /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
         row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
@@ -475,10 +482,80 @@ sections! {
             "it asks for no token";
     }
 
+    /// A span per tool call to an OpenTelemetry receiver, by OTLP over HTTP. Off while `endpoint` is empty.
+    otlp: Otlp {
+        /// The receiver's base, such as http://127.0.0.1:4318; spans go to its /v1/traces.
+        endpoint: String = (text ""),
+            "nothing leaves the machine unless somebody says so";
+        /// The name of the service in its traces.
+        service: String = (text "runlore"),
+            "a name is enough where there is one server";
+        /// A file of headers that each request has, a `Name: value` a line; OTEL_EXPORTER_OTLP_HEADERS is read too.
+        headers_file: String = (text ""),
+            "receivers ask for keys, and a key is no part of a configuration";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// Faults of the server's own to Sentry, or to a server that speaks like it. Off without a DSN.
+    sentry: Sentry {
+        /// The file that holds the DSN; RUNLORE_SENTRY_DSN stands for it.
+        dsn_file: String = (text ""),
+            "the DSN is a key";
+        /// The name of the deployment, such as production.
+        environment: String = (text ""),
+            "one project of Sentry may have several";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// An event per tool call over HTTP to a server of web analytics, in Umami's form. Off while `url` is empty.
+    analytics: Analytics {
+        /// The URL that takes events, such as https://umami.example/api/send.
+        url: String = (text ""),
+            "a caller's address goes there: that is the operator's to decide";
+        /// The website's id there; needed where `url` is given.
+        website: String = (text ""),
+            "Umami gives one to each site";
+        /// The host name that calls are counted under; needed where `url` is given.
+        hostname: String = (text ""),
+            "the name that callers use";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (2000, 10, 60_000, "milliseconds"),
+            "each call is an exchange of its own";
+    }
+
     /// Secrets in text become `[REDACTED]`; on the way out always.
     redaction: Redaction {
         /// Whether they are replaced already when a log is imported, so that the store never holds one.
         at_import: bool = (true),
             "no later path, and no copy of the file, can leak what was never kept";
+    }
+
+    /// What holds for every command that is a tool (`[[command]]`).
+    commands: Commands {
+        /// Commands that run at once on this machine, those of a client on standard input too; more wait.
+        running_max: usize = (8, 1, 1024, "commands"),
+            "over HTTP `http.concurrent` holds before; without this a client at the other end of a pipe could start any number";
+        /// How long a command waits for its place before it is refused as busy.
+        wait_s: u64 = (30, 1, 600, "seconds"),
+            "under the minute at which clients give up";
+        /// Bytes of one value on a command line.
+        value_bytes_max: usize = (8192, 16, 65_536, "bytes"),
+            "names, numbers and filters are short; the system takes 128 KiB";
+        /// Values of one list on a command line.
+        values_max: usize = (100, 1, 1000, "values"),
+            "more than a person types";
+        /// Bytes of a refused command's last words that are told.
+        stderr_bytes_max: usize = (65_536, 1024, 1_048_576, "bytes"),
+            "the end says why; the whole may be a flood";
+    }
+
+    lists {
+        /// A program of your own whose answers are a tool (toolset `commands`); `runlore commands scan` writes these from an argparse program.
+        command: Vec<Command> = (tables COMMAND, 200),
+            "a program with thirty commands, several times";
     }
 }

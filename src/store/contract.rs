@@ -8,6 +8,7 @@ mod logs;
 mod named;
 mod projections;
 pub(crate) mod random;
+pub(crate) mod workspace;
 
 use super::*;
 use crate::{
@@ -22,6 +23,7 @@ pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
 pub(crate) use named::{names_are_looked_up, short_transcripts_stand_together, transcripts_are_read_whole};
 pub(crate) use projections::*;
+pub(crate) use workspace::*;
 
 /// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
 macro_rules! contract {

@@ -176,7 +176,7 @@ impl super::survey::Survey for Sqlite {
         self.read(|connection| survey::figures(connection, run))
     }
 
-    fn search(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+    fn ranked(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
         survey::search(documents, words, limit)
     }
 }
