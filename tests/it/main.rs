@@ -37,3 +37,5 @@ mod resources;
 mod scenarios;
 mod stats;
 mod tokens;
+mod watched;
+mod worker;
