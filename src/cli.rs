@@ -30,6 +30,7 @@ pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod warm;
 pub mod worker;
 pub mod workplace;
 
@@ -149,6 +150,7 @@ pub fn command() -> Command {
         .subcommand(serve::command())
         .subcommand(token::command())
         .subcommand(worker::command())
+        .subcommand(warm::command())
         .subcommands(tools)
 }
 
@@ -191,6 +193,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
         crate::commands::executor::guard::VERB => executor_guard::run(inner),
+        "warm" => warm::run(&place, output),
         "worker" => {
             let args = worker::WorkerArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             worker::run(&args, &place, output)
@@ -236,6 +239,7 @@ mod tests {
         ("token", "makes credentials: who gets one is a person's decision"),
         ("worker", "runs programs: an operator's decision"),
         (crate::commands::executor::guard::VERB, "is a part of the worker"),
+        ("warm", "writes: what later calls read is worked out beforehand"),
         ("help", "is clap's"),
     ];
 

@@ -161,6 +161,17 @@ sections! {
             "the tail says how an attempt ended; many attempts stand in one answer";
     }
 
+    /// Declared goals and their tests.
+    goals: Goals {
+        /// The file in which p values are kept, relative to the project's root; empty: .runlore/cache/p.jsonl. RUNLORE_P_CACHE comes before it, and
+        /// a server of many organizations has one beside each project's file.
+        p_cache: String = (text ""),
+            "a view of the goals costs a read instead of their tests";
+        /// What that file may grow to; then it is begun anew, and the last one stays beside it.
+        p_cache_bytes_max: u64 = (16 * MIB, 64 * KIB, GIB, "bytes"),
+            "some 170,000 values of 100 bytes; all are in memory while goals are looked at";
+    }
+
     /// Questions in SQL (`query` and its views): each runs in a process of its own, which is killed when it takes too long or too much.
     query: Query {
         /// How long one may run.
