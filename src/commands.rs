@@ -10,4 +10,5 @@ pub mod queries;
 mod said;
 pub mod scan;
 pub mod schema;
+pub mod strays;
 pub mod tool;
