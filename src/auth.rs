@@ -101,6 +101,18 @@ impl Caller {
         Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::AllReads) }
     }
 
+    /// The person at this machine's terminal, whose files these are: all that an owner may. The command line offers him the tools that read.
+    #[must_use]
+    pub fn terminal() -> Self {
+        Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::named(["*"])) }
+    }
+
+    /// Whoever may read and write a server's own files, at work in `organization`: its worker, its command line, its own tasks. Owner, all read
+    /// scopes. Only [`directory::Directory`] says of which organizations there are any.
+    pub(in crate::auth) fn operator(organization: &Arc<str>) -> Self {
+        Self { principal: "operator".into(), organization: Some(organization.clone()), ..Self::local() }
+    }
+
     /// Whoever reaches a server that asks for no token (`runlore mcp --http`, decision 48): owner, all read scopes.
     #[must_use]
     pub fn open() -> Self {

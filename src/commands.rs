@@ -5,6 +5,7 @@
 
 pub mod argv;
 pub mod child;
+pub mod executor;
 pub mod program;
 pub mod queries;
 mod said;
@@ -12,3 +13,4 @@ pub mod scan;
 pub mod schema;
 pub mod strays;
 pub mod tool;
+pub mod work;

@@ -6,18 +6,21 @@
 
 mod absent;
 mod cancel;
+mod catalog;
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
 pub mod control;
 mod error;
 mod extras;
+pub mod kept;
 #[cfg(test)]
 pub(crate) mod model;
 mod projection;
 pub mod query;
 mod rows;
 pub mod sqlite;
+pub mod survey;
 pub mod workspace;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -25,6 +28,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use self::{
     absent::Absent,
     cancel::Cancel,
+    catalog::{ArmTotal, Catalog, Dataset, Found, FoundIn, Hit, Item, ItemText, Place, Round, Score, SearchQuery, Totals},
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     error::Error,
     extras::{AttemptRest, RunExtras},
@@ -214,7 +218,7 @@ pub struct Streak {
 }
 
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
-pub trait Store: workspace::Workspace + Send + Sync {
+pub trait Store: workspace::Workspace + survey::Survey + Catalog + Send + Sync {
     /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
     /// go on: they are whole or not there. A store whose reads take microseconds need not look.
     fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store>;

@@ -15,7 +15,7 @@ use std::{
 
 pub use self::{
     set::{Algorithm, Found, Key, KeySet},
-    source::{Authorities, Fetch, FetchFault, Fixed, FromFile, FromUrl, is_fetchable},
+    source::{Authorities, Fetch, FetchFault, Fixed, FromFile, FromUrl, is_fetchable, is_loopback},
 };
 
 /// How often a place is asked, and how long its last answer holds.

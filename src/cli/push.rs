@@ -33,6 +33,7 @@ use crate::{
         progress::Progress,
         report::Report,
         root,
+        walk::Bounds,
     },
     store::Absent,
     telemetry::redaction::Redactor,
@@ -128,7 +129,9 @@ fn of_paths(paths: &[PathBuf], place: &Place) -> Result<(Vec<Listed>, Report), C
     let config = Config::load(place.config.as_deref(), Some(&root)).map_err(|error| CliError::Usage(error.to_string()))?;
     let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
     let (limits, environment) = (config.import_limits(), environment());
-    let indexer = Indexer { file_bytes_max: config.import.file_bytes_max, environment, ..Indexer::new(&root, &Absent, &limits, &redactor) };
+    let bounds = Bounds { files_max: config.index.walk_files_max, depth_max: config.index.walk_depth_max };
+    let file_bytes_max = config.import.file_bytes_max;
+    let indexer = Indexer { bounds, file_bytes_max, environment, ..Indexer::new(&root, &Absent, &limits, &redactor) };
     let paths: Vec<PathBuf> = paths.iter().map(|path| here.join(path)).collect();
     Ok(indexer.list_paths(&paths))
 }

@@ -4,8 +4,9 @@
 //! Does not: read files, or build the [`Config`](super::Config).
 
 use super::{
-    commands, issuers,
+    commands, executors, issuers,
     keys::{LISTS, Row, SECTIONS, Section, Shape},
+    outside,
 };
 use toml::{Table, Value};
 
@@ -13,8 +14,9 @@ use toml::{Table, Value};
 #[must_use]
 pub fn complaints(table: &Table) -> Vec<String> {
     let shapes = table.iter().flat_map(|(name, value)| section(name, value));
-    let issuers = table.get("auth").into_iter().flat_map(issuers::complaints);
-    shapes.chain(issuers).chain(table.get("command").into_iter().flat_map(commands::complaints)).collect()
+    let auth = table.get("auth").into_iter().flat_map(issuers::complaints);
+    let commands = table.get("command").into_iter().flat_map(commands::complaints);
+    shapes.chain(auth).chain(executors::complaints(table)).chain(commands).chain(outside::complaints(table)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {

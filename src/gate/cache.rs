@@ -21,14 +21,15 @@ use std::{
 };
 
 use moka::{future::Cache as Moka, policy::EvictionPolicy};
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::{
     Bounds, Call, Refusal, Reply, Served,
     next::{Next, Step},
 };
-use crate::{auth::Visibility, tools::Answer};
+use crate::{
+    auth::Visibility,
+    tools::{Answer, canonical::canonical},
+};
 
 /// Bytes beside its text that an entry takes: the key's parts, two allocations, the cache's own nodes. Rounded up.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
@@ -216,49 +217,6 @@ fn shared(refusal: &Refusal, request_id: &str) -> Refusal {
         }
         other => other.clone(),
     }
-}
-
-/// A text of the arguments, names sorted at every level. Two texts are equal only where the values are. (Not JSON: commas end, so as to need no
-/// look ahead.)
-#[must_use]
-pub fn canonical(arguments: &Map<String, Value>) -> String {
-    let mut text = Vec::with_capacity(256);
-    object(arguments, &mut text);
-    // What serde_json writes is UTF-8.
-    String::from_utf8(text).unwrap_or_default()
-}
-
-fn object(map: &Map<String, Value>, text: &mut Vec<u8>) {
-    let mut names: Vec<(&String, &Value)> = map.iter().collect();
-    names.sort_unstable_by_key(|(name, _)| *name);
-    text.push(b'{');
-    for (name, value) in names {
-        scalar(name, text);
-        text.push(b':');
-        written(value, text);
-        text.push(b',');
-    }
-    text.push(b'}');
-}
-
-fn written(value: &Value, text: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => object(map, text),
-        Value::Array(items) => {
-            text.push(b'[');
-            for item in items {
-                written(item, text);
-                text.push(b',');
-            }
-            text.push(b']');
-        }
-        other => scalar(other, text),
-    }
-}
-
-/// Writing to memory cannot fail.
-fn scalar(value: &impl Serialize, text: &mut Vec<u8>) {
-    let _ = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tower::{Layer, Service};
 use super::{
     BoxFuture,
     refusal::RefusedBy,
-    route::{RUNS, UPLOADS},
+    route::{CALL, RUNS, TOOLS, UPLOADS},
 };
 use crate::{
     clock,
@@ -40,16 +40,23 @@ impl MeasureLayer {
     }
 
     fn route(&self, path: &str) -> &'static str {
-        if self.endpoints.iter().any(|endpoint| endpoint == path) {
-            "mcp"
-        } else if path.ends_with("/health") {
+        if path.ends_with("/health") {
             "health"
+        } else if self.endpoints.iter().any(|endpoint| path == endpoint || is_below(path, endpoint)) {
+            "mcp"
         } else if path == RUNS || path.starts_with(UPLOADS) {
             "push"
+        } else if path == TOOLS || path == CALL {
+            "tool_api"
         } else {
             "other"
         }
     }
+}
+
+/// Whether the path is an endpoint's with an organization and a project behind it, whichever they are.
+fn is_below(path: &str, endpoint: &str) -> bool {
+    path.strip_prefix(endpoint).and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| rest.matches('/').count() == 1)
 }
 
 impl<S> Layer<S> for MeasureLayer {
@@ -121,6 +128,13 @@ mod tests {
     fn lines(metrics: &Metrics, name: &str) -> Vec<String> {
         let page = metrics.text().unwrap();
         page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_path_that_names_a_project_is_its_endpoints() {
+        let layer = MeasureLayer::new(Arc::new(Metrics::new([]).unwrap()), vec!["/mcp".to_owned()]);
+        let paths = ["/mcp", "/mcp/acme/main", "/mcp/health", "/mcp/acme", "/mcp/a/b/c", "/mcpx/a/b", "/v1/runs"];
+        assert_eq!(paths.map(|path| layer.route(path)), ["mcp", "mcp", "health", "other", "other", "other", "push"]);
     }
 
     #[tokio::test]

@@ -93,12 +93,23 @@ impl Drop for GivenUp {
 /// The call's mark of its caller goes with it: who leaves while it is computed has it running until the thread has noticed.
 fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, ToolError> {
     let _mark = call.mark;
-    let Settings { limits, style, .. } = settings;
+    let Settings { limits, style, redactor, writes, .. } = settings;
     let (project, store) = match call.project {
         Some(project) => (project.id, project.store.heeding(cancel)),
         None => (Arc::default(), Arc::new(Absent) as Arc<dyn Store>),
     };
-    let (caller, projects, note) = (call.caller, call.projects, call.note);
-    let ctx = Ctx { store, project, projects, caller, now: clock::now(), limits: limits.clone(), style: *style, note };
+    let ctx = Ctx {
+        store,
+        project,
+        projects: call.projects,
+        caller: call.caller,
+        now: clock::now(),
+        limits: limits.clone(),
+        style: *style,
+        note: call.note,
+        consent: call.consent,
+        rules: writes.unwrap_or_default(),
+        redactor: redactor.clone(),
+    };
     (call.entry.run)(&ctx, call.arguments)
 }

@@ -1,4 +1,4 @@
-//! How many requests a minute one organization may make (`http.tenant_rate_per_min`).
+//! How many requests a minute one organization may make (`tenants.rate_per_min`).
 //!
 //! Promises: counts every request whose caller is of an organization, whatever it asks for; over it 429 with `Retry-After` of at least 1. A
 //! refused one takes nothing. Callers of no organization are counted by their address alone.

@@ -94,6 +94,7 @@ fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
         bounds,
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
+        writes: None,
         registry: Registry::default(),
     }
 }
@@ -212,7 +213,7 @@ async fn what_one_project_answers_is_not_anothers() {
 #[tokio::test]
 async fn arguments_before_fresh_and_all_that_costs() {
     let house = house(Bounds { rate_total: 1, concurrent: 0, ..Bounds::default() });
-    assert!(matches!(house.gate.call(wrong(call(&HEAVY))).await, Err(Refusal::Tool(ToolError::Said(_)))));
+    assert!(matches!(house.gate.call(wrong(call(&HEAVY))).await, Err(Refusal::Tool(ToolError::Argument(_)))));
     assert_eq!((house.looks.load(SeqCst), house.seen.last()), (0, Outcome::Refused));
     assert!(house.gate.call(call(&LIGHT)).await.is_ok(), "the total was not touched");
 }

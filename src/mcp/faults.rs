@@ -89,6 +89,7 @@ impl Fault {
             Refusal::Tool(error) if error.internal() => return Self::internal(request_id),
             Refusal::Unauthenticated => return Self::credential(),
             Refusal::Denied { lacks, .. } => return Self::denied(refusal, lacks.clone(), request_id),
+            Refusal::Closed { .. } => ("role", None),
             Refusal::Rate { wait_s, .. } => ("rate", Some(*wait_s)),
             Refusal::Total { wait_s, .. } => ("overloaded", Some(*wait_s)),
             Refusal::CallerBusy { .. } => ("overloaded", Some(1)),

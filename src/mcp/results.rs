@@ -72,6 +72,12 @@ pub fn refused(sentence: &str, era: Era) -> Arc<str> {
     result.into()
 }
 
+/// What the client must bring first (newer era only), and the state that it sends back with that.
+#[must_use]
+pub fn input_required(requests: &Value, state: &str) -> Arc<str> {
+    serde_json::json!({"resultType": "input_required", "inputRequests": requests, "requestState": state}).to_string().into()
+}
+
 /// The refusal of an operator's command, with the exit code that it ended with (decision 70).
 #[must_use]
 pub fn ended(said: &str, code: i32, era: Era) -> Arc<str> {

@@ -28,6 +28,7 @@ use crate::{
     store::{
         self,
         control::{ControlChange, ControlError},
+        kept::PValues,
         query::QueryLimits,
         sqlite::{Options, Sqlite, control::Control},
     },
@@ -58,6 +59,18 @@ pub fn control(data: &Path, options: &Options, make: bool) -> Result<Control, Cl
     // What is in it is for whoever runs the server, and for nobody else on this machine: SQLite gives its other files the mode of this one.
     private_directory(data).and_then(|()| private_file(&path)).map_err(|error| refused(error.to_string()))?;
     Control::open(&path, options).map_err(|error| refused(error.to_string()))
+}
+
+/// How the files of projects are opened: what was sent and answered for must outlive a power cut, since its sender may have nothing left of it.
+#[must_use]
+pub fn project_options(config: &Config, options: &Options) -> Options {
+    Options { cache_kib: u32::try_from(config.tenants.cache_kib).unwrap_or(u32::MAX), durable: true, ..options.clone() }
+}
+
+/// The file of the project with this id.
+#[must_use]
+pub fn project_file(data: &Path, id: &str) -> PathBuf {
+    data.join(PROJECTS).join(format!("{id}.db"))
 }
 
 /// Makes a directory that nobody else may read, where there is none.
@@ -127,10 +140,10 @@ impl House {
         let parts = Parts {
             directory: data.join(PROJECTS),
             tenants: tenants.clone(),
-            // What was sent and answered for must outlive a power cut: its sender may have nothing left of it.
-            options: Options { cache_kib: u32::try_from(set.cache_kib).unwrap_or(u32::MAX), durable: true, ..options },
+            options: project_options(config, &options),
             workers,
             limits: config.query_limits(),
+            p_cache_bytes_max: config.goals.p_cache_bytes_max,
             open: Mutex::default(),
             open_max: affordable(set.open_max, config.http.connections_max),
             idle: Duration::from_secs(set.idle_s),
@@ -283,6 +296,7 @@ struct Parts {
     options: Options,
     workers: Arc<Workers>,
     limits: QueryLimits,
+    p_cache_bytes_max: u64,
     /// By what of which project is seen: a caller who may not read texts has a handle of its own.
     open: Mutex<HashMap<Scope, Slot>>,
     open_max: usize,
@@ -338,7 +352,9 @@ impl Parts {
         let id = scope.project().ok_or_else(|| store::Error::Internal("a scope without a project".to_owned()))?;
         private_directory(&self.directory).map_err(|error| store::Error::Internal(error.to_string()))?;
         let store = Sqlite::open(&self.directory.join(format!("{id}.db")), scope, &self.options)?;
-        let store = store.isolated(self.workers.clone(), self.limits);
+        // Beside the project's file, and nobody else's.
+        let kept = PValues::new(&self.directory.join(format!("{id}.p.jsonl")), self.p_cache_bytes_max);
+        let store = store.isolated(self.workers.clone(), self.limits).keeping(Arc::new(kept));
         let refresh = Arc::new(|| -> crate::gate::BoxFuture<Option<String>> { Box::pin(std::future::ready(None)) });
         Ok(Project { id: id.clone(), store: Arc::new(store), refresh })
     }

@@ -5,11 +5,15 @@
 
 mod append;
 mod attempts;
+mod authored;
+mod baselines;
 mod bases;
+mod catalog;
 mod cells;
 mod connect;
 pub mod control;
 mod count;
+mod deed;
 mod extras;
 mod fault;
 mod groups;
@@ -19,14 +23,21 @@ mod names;
 pub mod open;
 mod projections;
 pub mod query;
+mod queue;
 mod rebuild;
 mod record;
 mod records;
 mod refresh;
 mod regroup;
 mod runs;
+mod search;
 mod series;
+mod sources;
 mod streaks;
+mod survey;
+mod traces;
+mod trail;
+mod workspace;
 mod write;
 
 #[cfg(test)]
@@ -36,11 +47,14 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
-use super::query::{Isolation, Job, QueryLimits};
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
     Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
     RunPoint, RunQuery, Selector, Store, Streak,
+};
+use super::{
+    kept::PValues,
+    query::{Isolation, Job, QueryLimits},
 };
 use crate::{
     auth::Scope,
@@ -86,6 +100,8 @@ pub struct Sqlite {
     readers: Arc<connect::Pool>,
     peek: Arc<connect::Peek>,
     cancel: Option<Cancel>,
+    /// Where p values are kept; none for nowhere.
+    kept: Option<Arc<PValues>>,
 }
 
 impl Sqlite {
@@ -110,6 +126,7 @@ impl Sqlite {
             readers: Arc::new(connect::Pool::new(reader, more, options)),
             peek: Arc::default(),
             cancel: None,
+            kept: None,
         })
     }
 
@@ -117,6 +134,13 @@ impl Sqlite {
     #[must_use]
     pub fn isolated(mut self, isolation: Arc<dyn Isolation>, limits: QueryLimits) -> Self {
         (self.isolation, self.query_limits) = (Some(isolation), limits);
+        self
+    }
+
+    /// The same, with p values kept there.
+    #[must_use]
+    pub fn keeping(mut self, kept: Arc<PValues>) -> Self {
+        self.kept = Some(kept);
         self
     }
 
@@ -159,6 +183,16 @@ impl Sqlite {
                 (check.value, check.label, check.answer, check.reason) = (None, None, None, None);
             }
         }
+    }
+}
+
+impl super::survey::Survey for Sqlite {
+    fn figures(&self, run: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        self.read(|connection| survey::figures(connection, run))
+    }
+
+    fn ranked(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+        survey::search(documents, words, limit)
     }
 }
 
@@ -330,48 +364,5 @@ impl Store for Sqlite {
             return Ok(None);
         }
         self.read(|connection| attempts::transcript(connection, run, key, offset, limit))
-    }
-}
-
-impl crate::store::workspace::Workspace for Sqlite {
-    fn authored(
-        &self,
-        _: &crate::store::workspace::AuthoredQuery<'_>,
-    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
-        Ok(std::collections::BTreeMap::new())
-    }
-
-    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn remembered(
-        &self,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: crate::domain::time::Timestamp,
-    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
     }
 }

@@ -3,7 +3,10 @@
 //! Promises: never a path, SQL or a backtrace; the inner face of an internal failure goes to the log only.
 //! Does not: know status codes.
 
-use crate::{domain::reference::ReferenceError, store};
+use crate::{
+    domain::reference::ReferenceError,
+    store::{self, workspace::ActFault},
+};
 
 /// A refusal or failure of a tool call.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -48,6 +51,16 @@ pub enum ToolError {
     Internal(String),
 }
 
+impl From<ActFault> for ToolError {
+    fn from(fault: ActFault) -> Self {
+        match fault {
+            ActFault::NotFound(_) => Self::NotFound(fault.to_string()),
+            ActFault::KeyReused => Self::Argument(fault.to_string()),
+            _ => Self::Said(fault.to_string()),
+        }
+    }
+}
+
 impl ToolError {
     /// What the log keeps of it.
     #[must_use]
@@ -62,7 +75,7 @@ impl ToolError {
     #[must_use]
     pub fn beside(self, note: Option<&str>) -> Self {
         match (&self, note) {
-            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::Said(format!("{self}. {note}")),
+            (Self::NotFound(_) | Self::Reference(_), Some(note)) => Self::NotFound(format!("{self}. {note}")),
             _ => self,
         }
     }

@@ -161,7 +161,9 @@ fn kind(url: &str) -> Option<Kind> {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a URL's host is this machine, however it is written.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -5,9 +5,7 @@
 //! Does not: know what is sent.
 
 use std::{
-    fmt,
-    net::IpAddr,
-    thread,
+    fmt, thread,
     time::{Duration, Instant},
 };
 
@@ -15,6 +13,7 @@ use serde_json::Value;
 use ureq::Agent;
 
 use crate::{
+    auth::jwks::is_loopback,
     clock,
     tools::{render::clean, uri},
 };
@@ -229,8 +228,7 @@ fn kind(url: &str) -> Option<Kind> {
     if uri.query().is_some() || url.contains('#') {
         return None;
     }
-    let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
-    let loopback = bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let loopback = is_loopback(authority.host());
     match uri.scheme_str()? {
         "https" => Some(Kind::Secure),
         "http" => Some(if loopback { Kind::Loopback } else { Kind::Clear }),
@@ -246,7 +244,7 @@ mod tests {
     fn the_key_goes_over_https_or_stays_on_this_machine() {
         let of = |url: &str, insecure| Client::new(url, "k", insecure, Duration::ZERO).map(|client| client.base);
         assert_eq!(of("https://evals.example/x/", false), Ok("https://evals.example/x".to_owned()));
-        for url in ["http://localhost:1", "http://127.0.0.1:4986", "http://[::1]:5"] {
+        for url in ["http://localhost:1", "http://LocalHost:1", "http://127.0.0.1:4986", "http://[::1]:5"] {
             assert!(of(url, false).is_ok(), "{url}");
         }
         assert!(of("http://evals.example", false).unwrap_err().contains("--insecure-http"));
