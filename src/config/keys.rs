@@ -161,6 +161,17 @@ sections! {
             "the tail says how an attempt ended; many attempts stand in one answer";
     }
 
+    /// Declared goals and their tests.
+    goals: Goals {
+        /// The file in which p values are kept, relative to the project's root; empty: .runlore/cache/p.jsonl. RUNLORE_P_CACHE comes before it, and
+        /// a server of many organizations has one beside each project's file.
+        p_cache: String = (text ""),
+            "a view of the goals costs a read instead of their tests";
+        /// What that file may grow to; then it is begun anew, and the last one stays beside it.
+        p_cache_bytes_max: u64 = (16 * MIB, 64 * KIB, GIB, "bytes"),
+            "some 170,000 values of 100 bytes; all are in memory while goals are looked at";
+    }
+
     /// Questions in SQL (`query` and its views): each runs in a process of its own, which is killed when it takes too long or too much.
     query: Query {
         /// How long one may run.
@@ -409,7 +420,7 @@ sections! {
     /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
     approval: Approval {
         /// How long an approval holds that nobody has used.
-        ttl_s: u64 = (300, 10, 3600, "seconds"),
+        ttl_s: u64 = (300, 1, 3600, "seconds"),
             "a person reads and answers within it; what he meant yesterday he may not mean today";
         /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
         row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
@@ -431,9 +442,9 @@ sections! {
         /// How long a run is a worker's without a word from it.
         lease_s: u64 = (60, 1, 3600, "seconds"),
             "another worker takes the run of one that was killed after it";
-        /// How often a worker says that it still works; less than lease_s.
+        /// How often a worker says that it still works; at least three times a lease, whatever this says.
         heartbeat_s: u64 = (15, 1, 1200, "seconds"),
-            "three may be lost before the lease ends";
+            "some may be lost before the lease ends";
         /// How often a run may be taken before it is failed.
         tries_max: u32 = (2, 1, 100, "tries"),
             "a run that kills its workers must end";

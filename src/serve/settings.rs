@@ -119,6 +119,8 @@ impl Settings {
         let endpoints = if flags.path.is_empty() { vec!["/mcp".to_owned()] } else { flags.path.clone() };
         let (mut settings, faults) = Self::resolve(flags, config, endpoints);
         settings.admin = flags.admin_listen.clone();
+        // A fault of theirs is among the faults already.
+        settings.toolsets = toolsets(flags, &config.http, Toolsets::local()).unwrap_or(settings.toolsets);
         settings.unless(faults)
     }
 
@@ -162,7 +164,10 @@ impl Settings {
         let behind = LOOPBACK.into_iter().filter(|_| !header.is_empty());
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
-            toolsets: Toolsets::default(),
+            toolsets: toolsets(flags, http, Toolsets::served()).unwrap_or_else(|fault| {
+                faults.push(fault);
+                Toolsets::served()
+            }),
             port: flags.port.unwrap_or(http.port),
             endpoints,
             event_streams: http.event_stream_endpoints.clone(),
@@ -249,6 +254,18 @@ impl Settings {
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
+    }
+}
+
+/// The tools that are offered: the flag, then the config, then what is `usual`.
+///
+/// # Errors
+/// A sentence that names the word that is no group of tools.
+pub fn toolsets(flags: &HttpFlags, http: &Http, usual: Toolsets) -> Result<Toolsets, String> {
+    match (flags.toolsets, http.toolsets.as_slice()) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, []) => Ok(usual),
+        (None, words) => Toolsets::parse(&words.join(",")).map_err(|sentence| format!("http.{sentence}")),
     }
 }
 

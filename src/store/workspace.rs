@@ -5,7 +5,7 @@
 //! its idempotency key and writes the audit row; a refused one leaves its row and nothing else. The trail is only added to.
 //! Does not: decide who may (the gate does), or run anything (the worker does).
 
-pub(super) mod rules;
+pub(crate) mod rules;
 
 use std::{collections::BTreeMap, net::IpAddr};
 

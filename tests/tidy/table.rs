@@ -247,7 +247,7 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         path: "std::fs",
-        only: &["main", "cli", "serve", "config", "local", "store::sqlite", "auth", "commands", "telemetry", "clock"],
+        only: &["main", "cli", "serve", "config", "local", "store::sqlite", "store::kept", "auth", "commands", "telemetry", "clock"],
         tests: true,
         reason: "the inside (domain, stats, importers, tools, gate, mcp) opens no file",
     },
