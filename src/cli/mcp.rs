@@ -24,7 +24,7 @@ pub struct McpArgs {
     /// Serve over HTTP instead of standard input and output.
     #[arg(long)]
     pub http: bool,
-    /// Only these tools, with commas between: history, query (these two where it is not said), workspace, projections.
+    /// Only these tools, with commas between: history, query, catalog (these three where it is not said), workspace, projections.
     #[arg(long, value_name = "WORDS", value_parser = Toolsets::parse)]
     pub toolsets: Option<Toolsets>,
     /// What the HTTP service is told.
