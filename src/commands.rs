@@ -3,4 +3,13 @@
 //! Promises: a child has a cleared environment, is killed at its deadline, and its output is bounded.
 //! Does not: open a store.
 
+pub mod argv;
+pub mod child;
+pub mod executor;
+pub mod program;
 pub mod queries;
+mod said;
+pub mod scan;
+pub mod schema;
+pub mod tool;
+pub mod work;

@@ -8,8 +8,12 @@
 mod shape;
 
 mod check;
+pub mod commands;
+mod executors;
 mod issuers;
 pub mod keys;
+pub mod lines;
+mod outside;
 pub mod reference;
 
 use std::{
@@ -104,6 +108,17 @@ impl Config {
         }
     }
 
+    /// What holds for tools that write, as the tools take it.
+    #[must_use]
+    pub fn write_rules(&self) -> crate::tools::write::Rules {
+        let (org, day) = (&self.org, self.org.max_cost_usd_per_day);
+        crate::tools::write::Rules {
+            approval_ms: i64::try_from(self.approval.ttl_s * 1000).unwrap_or(i64::MAX),
+            queued_max: org.max_queued_runs,
+            cost_usd_max: (day > 0).then_some(day as f64),
+        }
+    }
+
     /// How much a question in SQL may take, as the store takes it.
     #[must_use]
     pub const fn query_limits(&self) -> crate::store::query::QueryLimits {
@@ -114,6 +129,14 @@ impl Config {
             value_bytes: query.value_bytes,
             memory_bytes: query.memory_bytes,
         }
+    }
+
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub fn text(path: &Path) -> Result<String, Error> {
+        text(path).map_err(|error| Error::Unreadable { path: path.to_owned(), reason: error.to_string() })
     }
 
     /// `None` where there is no file at `path`.
@@ -183,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[limit]"),
-            "x.toml: [limit] is no section; the sections are import, index, store, limits, goals, query, http, auth, tenants, ingest, admin, redaction"
+            "x.toml: [limit] is no section; the sections are import, index, store, limits, goals, query, http, auth, tenants, ingest, approval, org, worker, connections, tool_api, admin, otlp, sentry, analytics, redaction, commands; and there is [[command]]"
         );
         assert_eq!(complaint("limits = 3"), "x.toml: limits is 3; it must be a section, [limits]");
         assert_eq!(complaint("[limits]\nrows_limit = 0\nline_bytes = 0").lines().count(), 2);
@@ -233,6 +256,7 @@ mod tests {
     fn the_defaults_of_each_piece_are_the_configs() {
         assert_eq!(Config::default().import_limits(), crate::importers::Limits::default());
         assert_eq!(Config::default().tool_limits(), crate::tools::Limits::default());
+        assert_eq!(Config::default().write_rules(), crate::tools::write::Rules::default());
         assert_eq!(Config::default().query_limits(), crate::store::query::QueryLimits::default());
     }
 }

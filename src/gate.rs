@@ -14,9 +14,11 @@ pub mod body;
 pub mod cache;
 pub mod call;
 pub mod client;
+pub mod consent;
 pub mod deadline;
 pub mod deadline_http;
 pub mod decode;
+pub mod dialect;
 pub mod documents;
 pub mod door;
 pub mod framing;
@@ -27,6 +29,7 @@ pub mod host;
 pub mod inflight;
 pub mod ingest;
 pub mod lacks;
+mod lasting;
 pub mod limiter;
 pub mod measure;
 pub mod message;
@@ -48,8 +51,10 @@ pub mod step;
 pub mod tenant_rate;
 #[cfg(test)]
 mod tests;
+pub mod tool_api;
 pub mod tool_rate;
 pub mod total;
+pub mod trail;
 #[cfg(test)]
 mod trial;
 pub mod visit;
@@ -74,7 +79,7 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{Answer, Entry, Limits, render::Style},
+    tools::{Answer, Entry, Limits, declared::Registry, render::Style, write::Rules},
 };
 
 /// What a step's future is.
@@ -118,6 +123,8 @@ pub struct Bounds {
     pub handlers: usize,
     /// Callers that the tool rate remembers at most.
     pub limiter_keys_max: usize,
+    /// How long the row of a refused write may take (`approval.row_wait_ms`).
+    pub row_wait: Duration,
 }
 
 impl Default for Bounds {
@@ -133,6 +140,7 @@ impl Default for Bounds {
             cache_for: Duration::from_secs(3600),
             handlers: 256,
             limiter_keys_max: 100_000,
+            row_wait: Duration::from_secs(5),
         }
     }
 }
@@ -156,6 +164,10 @@ pub struct Settings {
     pub audit: bool,
     /// Who else is told of calls and faults.
     pub hooks: Hooks,
+    /// What holds for tools that write; none where there are none (decision 48).
+    pub writes: Option<Rules>,
+    /// The tools.
+    pub registry: Registry,
 }
 
 /// The call list, ready to serve.
@@ -163,6 +175,8 @@ pub struct Settings {
 pub struct Gate {
     call: BoxCloneSyncService<Call, Served, Refusal>,
     projects: Arc<dyn Projects>,
+    writes: bool,
+    registry: Registry,
     watched: Watched,
 }
 
@@ -186,18 +200,24 @@ impl Gate {
             cache: Arc::new(cache::Cache::new(&bounds)),
             slots: Arc::new(slots::Slots::new(&bounds)),
         };
-        let projects = settings.projects.clone();
+        let (projects, writes, registry) = (settings.projects.clone(), settings.writes.is_some(), settings.registry);
         let call = ServiceBuilder::new()
             // Around all that follows, so that a refused or cached call leaves its line too.
             .layer(shared(watched.audit.clone()))
             // Every call is one of its caller's, whatever becomes of it: guessing names or arguments is not free.
             .layer(around(tool_rate::ToolRate::new(watched.rate.clone(), bounds.rate)))
+            // Around whatever may refuse a write, so that every refused one has its row; after the rate, so that a flood has none.
+            .layer(around(trail::Trail::new(&settings)))
             // Before anything is spent on a caller who may not, and before the cache, which must not answer one.
             .layer(around(authorize::Authorize))
             // Before the arguments, of which it takes its own, and after all that is not about a project.
             .layer(around(project::ProjectStep::new(projects.clone())))
+            // Before the arguments, which would refuse as unknown what leave is given by; after the project, whose argument is as little the tool's.
+            .layer(around(consent::ConsentStep))
             // Before anything is waited for: a wrong argument needs no file, no slot and no share of the total.
             .layer(around(arguments::Arguments::new(settings.redactor.clone())))
+            // Before the cache and the places, which what was started keeps when its client leaves.
+            .layer(around(lasting::Lasting))
             // Before the cache, whose key is the generation after this look at the files.
             .layer(around(fresh::Fresh::new(&settings)))
             // Before what limits running: a repeated question costs nothing but its caller's own rate.
@@ -212,7 +232,7 @@ impl Gate {
             .layer(around(redact::Redact::new(settings.redactor.clone())))
             // On the blocking pool: the answer, its text.
             .service(run::Run::new(settings));
-        Self { call: BoxCloneSyncService::new(call), projects, watched }
+        Self { call: BoxCloneSyncService::new(call), projects, writes, registry, watched }
     }
 
     /// Sends one call down the list. One that names no tool goes down too, with [`crate::tools::UNKNOWN`], and is refused with
@@ -222,6 +242,24 @@ impl Gate {
     /// [`Refusal`], whose text is for the caller.
     pub async fn call(&self, call: Call) -> Result<Arc<Answer>, Refusal> {
         self.call.clone().oneshot(call).await.map(|served| served.answer)
+    }
+
+    /// Whether tools write here.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether there is such a tool here: one that writes only where writes are taken.
+    #[must_use]
+    pub const fn has(&self, entry: &Entry) -> bool {
+        self.writes || !entry.effect.writes()
+    }
+
+    /// The tools.
+    #[must_use]
+    pub const fn registry(&self) -> Registry {
+        self.registry
     }
 
     /// Whether `entry` takes the argument `project` from `caller`, who came to `place`.
@@ -254,8 +292,22 @@ impl Gate {
 }
 
 /// Whether `entry` stands in the list that `caller` gets: what it may call, and for nobody what there is to read once somebody has called
-/// (decision 46). Every tool of the registry reads; one that writes, or runs what an operator declared, is never released.
+/// (decision 46): what is released and reads. One that writes is in nobody's list, and neither is one that runs what an operator declared.
 #[must_use]
 pub fn listed(caller: &Caller, entry: &Entry) -> bool {
-    if caller.is_nobody() { entry.released && entry.role == Role::Viewer } else { Lacks::of(caller, entry).is_none() }
+    if hidden(caller, entry) {
+        return false;
+    }
+    if caller.is_nobody() {
+        entry.released && entry.role == Role::Viewer && !entry.effect.writes()
+    } else {
+        Lacks::of(caller, entry).is_none()
+    }
+}
+
+/// Whether `entry` is not there for `caller`: what is not published, on a public server (decision 35). It is then no tool at all, in lists and
+/// in calls.
+#[must_use]
+pub fn hidden(caller: &Caller, entry: &Entry) -> bool {
+    caller.is_public() && entry.declared.is_some_and(|declared| !declared.is_public())
 }

@@ -17,6 +17,7 @@
 //! | [`commands`] | child processes: questions in SQL run in workers that can be killed |
 //! | [`gate`] | THE WAY OF A REQUEST: the list of steps over every call |
 //! | [`mcp`] | the only place that knows rmcp |
+//! | [`tool_api`] | the HTTP tool API: another face of the same list of calls |
 //! | [`serve`] | the HTTP service, put together; [`serve::accept`] is its accept loop, [`serve::tenants`] the projects of organizations, [`serve::ingest`] what is pushed |
 //! | [`health`] | whether the service can answer |
 //! | [`admin`] | the private listener: liveness, readiness, metrics |
@@ -59,5 +60,6 @@ pub mod serve;
 pub mod stats;
 pub mod store;
 pub mod telemetry;
+pub mod tool_api;
 pub mod tools;
 pub mod transcript;

@@ -20,6 +20,7 @@ mod projection;
 pub mod query;
 mod rows;
 pub mod sqlite;
+pub mod survey;
 pub mod workspace;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -217,7 +218,7 @@ pub struct Streak {
 }
 
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
-pub trait Store: workspace::Workspace + Catalog + Send + Sync {
+pub trait Store: workspace::Workspace + survey::Survey + Catalog + Send + Sync {
     /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
     /// go on: they are whole or not there. A store whose reads take microseconds need not look.
     fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store>;

@@ -5,19 +5,23 @@
 //! Does not: know MCP, HTTP or SQL; check who may call (the gate does, from the entry's own fields).
 
 pub mod arguments;
+pub mod canonical;
 pub mod catalog;
 pub mod cursor;
+pub mod declared;
 pub mod error;
 pub mod history;
 pub mod projections;
 pub mod query;
 pub mod render;
 pub mod resolve;
+pub mod tool_api;
 pub mod toolsets;
 #[cfg(feature = "fixtures")]
 pub mod trivial;
 pub mod uri;
 pub mod workspace;
+pub mod write;
 
 use std::sync::{Arc, LazyLock};
 
@@ -26,15 +30,20 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-use self::render::Style;
 pub use self::{
     error::ToolError,
     toolsets::{Toolset, Toolsets},
+    write::Effect,
+};
+use self::{
+    render::Style,
+    write::{Consent, Rules},
 };
 use crate::{
     auth::{Caller, Role},
     domain::time::Timestamp,
     store::Store,
+    telemetry::redaction::Redactor,
 };
 
 /// All tools, in the order that `tools/list` has them.
@@ -81,7 +90,24 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<catalog::rounds::Rounds>(),
     Entry::of::<catalog::validate::Validate>(),
     Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
+    Entry::of::<workspace::project_inspect::ProjectInspect>(),
+    Entry::of::<workspace::project_plan::ProjectPlan>(),
+    Entry::of::<workspace::evaluations_list::EvaluationsList>(),
+    Entry::of::<workspace::run_explain::RunExplain>(),
+    Entry::of::<workspace::baseline_lineage::BaselineLineage>(),
+    Entry::of::<workspace::docs_search::DocsSearch>(),
+    Entry::of::<workspace::connections_list::ConnectionsList>(),
+    Entry::of::<workspace::connections_catalog::ConnectionsCatalog>(),
+    Entry::of::<workspace::connector_health::ConnectorHealth>(),
     Entry::of::<workspace::whoami::Whoami>(),
+    Entry::writes::<workspace::evaluations_create::EvaluationsCreate>(),
+    Entry::writes::<workspace::test_cases_add::TestCasesAdd>(),
+    Entry::writes::<workspace::runs_start::RunsStart>(),
+    Entry::writes::<workspace::traces_create::TracesCreate>(),
+    Entry::writes::<workspace::connections_create::ConnectionsCreate>(),
+    Entry::writes::<workspace::connections_update::ConnectionsUpdate>(),
+    Entry::writes::<workspace::connections_delete::ConnectionsDelete>(),
+    Entry::writes::<workspace::connections_sync::ConnectionsSync>(),
     #[cfg(feature = "fixtures")]
     Entry::of::<trivial::Trivial>(),
 ];
@@ -135,21 +161,31 @@ pub struct Ctx {
     pub style: Style,
     /// What the answer should say besides: that the index is not whole.
     pub note: Option<String>,
+    /// For a tool that writes: by whom and by which leave.
+    pub consent: Option<Consent>,
+    /// What holds for writes.
+    pub rules: Rules,
+    /// What replaces secrets in what is kept.
+    pub redactor: Arc<Redactor>,
 }
 
 impl Ctx {
     /// A call about `store` alone: no project's name, the usual limits, plain text, no note.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, caller: Caller, now: Timestamp) -> Self {
-        let (limits, style) = (Limits::default(), Style::PLAIN);
-        Self { store, project: "".into(), projects: [].into(), caller, now, limits, style, note: None }
+        let (limits, style, redactor) = (Limits::default(), Style::PLAIN, PATTERNS.clone());
+        let rules = Rules::default();
+        Self { store, project: "".into(), projects: [].into(), caller, now, limits, style, note: None, consent: None, rules, redactor }
     }
 }
+
+/// What is replaced where nobody says more; made once, since its automaton takes longer than a call.
+static PATTERNS: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::patterns_only()));
 
 /// A result: the JSON that a program reads and the text that a person reads.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The typed result, serialised once.
+    /// The typed result, serialised once: an object; `null` where the answer is text alone, which only a declared tool's may be.
     pub json: Box<RawValue>,
     /// A short rendering of the same.
     pub text: String,
@@ -272,6 +308,10 @@ pub struct Entry {
     pub weight: Weight,
     /// [`Tool::CACHEABLE`].
     pub cacheable: bool,
+    /// Whether it reads or writes.
+    pub effect: Effect,
+    /// Where an operator declared it: then what follows is not asked.
+    pub declared: Option<&'static dyn declared::Declared>,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -304,11 +344,13 @@ impl Entry {
             text_arguments: T::TEXT_ARGUMENTS,
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
+            effect: Effect::Read,
+            declared: None,
             input_schema: T::input_schema,
             output_schema: T::output_schema,
             command: command::<T>,
             arguments: from_matches::<T>,
-            canonical: canonical::<T>,
+            canonical: canonical_of::<T::Input>,
             run: run::<T>,
         }
     }
@@ -331,6 +373,8 @@ pub static UNKNOWN: Entry = Entry {
     released: false,
     weight: Weight::Light,
     cacheable: false,
+    effect: Effect::Read,
+    declared: None,
     input_schema: Map::new,
     output_schema: Map::new,
     command: || Command::new("unknown"),
@@ -343,12 +387,25 @@ fn not_there() -> ToolError {
     ToolError::NotFound("there is no such tool".to_owned())
 }
 
+/// The tools of MCP and of the HTTP tool API: whatever is called by a name from outside.
+pub fn everywhere() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().chain(tool_api::ENTRIES)
+}
+
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
-    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| ENTRIES.iter().map(names_of).collect());
-    let index = ENTRIES.iter().position(|other| std::ptr::eq(other, entry));
+    if let Some(declared) = entry.declared {
+        return declared.argument_names();
+    }
+    static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| everywhere().map(names_of).collect());
+    let index = everywhere().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
+}
+
+/// The tools that read: all there are on the command line and for `runlore mcp` (decision 48).
+pub fn readers() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().filter(|entry| !entry.effect.writes())
 }
 
 fn names_of(entry: &Entry) -> Vec<String> {
@@ -360,8 +417,13 @@ fn names_of(entry: &Entry) -> Vec<String> {
 /// The entry that `name` means: its own name, one with dots or dashes for underscores, or its alias to the letter (decision 84).
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    let plain = name.replace(['.', '-'], "_");
+    let plain = plain(name);
     ENTRIES.iter().find(|entry| entry.name == plain || entry.alias == Some(name))
+}
+
+/// A name with dots or dashes as one with underscores.
+fn plain(name: &str) -> String {
+    name.replace(['.', '-'], "_")
 }
 
 fn command<T: Tool>() -> Command {
@@ -392,14 +454,15 @@ fn run<T: Tool>(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, Tool
     Ok(Answer { json, text: T::text(&output, &ctx.style), lasting: T::lasting(&output) })
 }
 
-fn canonical<T: Tool>(arguments: Map<String, Value>) -> Decoded {
-    let input: T::Input = arguments::decode(arguments)?;
+/// The arguments of one `I`, checked and written as the tool has them.
+fn canonical_of<I: DeserializeOwned + Serialize>(arguments: Map<String, Value>) -> Decoded {
+    let input: I = arguments::decode(arguments)?;
     match serde_json::to_value(input).map_err(|error| ToolError::Internal(error.to_string()))? {
         Value::Object(mut map) => {
             map.retain(|_, value| !value.is_null());
             Ok(map)
         }
-        _ => Err(ToolError::Internal(format!("the arguments of {} are no object", T::NAME))),
+        _ => Err(ToolError::Internal("a tool's arguments are no object".to_owned())),
     }
 }
 
@@ -411,7 +474,7 @@ mod tests {
     fn names_are_unique_and_aliases_find_them() {
         for (index, entry) in ENTRIES.iter().enumerate() {
             assert!(ENTRIES.iter().skip(index + 1).all(|other| other.name != entry.name), "{}", entry.name);
-            assert_eq!(entry.verb, entry.name.replace('_', "-"));
+            assert!(entry.effect.writes() || entry.verb == entry.name.replace('_', "-"), "{}", entry.name);
             assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", entry.name);
         }
         assert_eq!(find("runs-list").map(|entry| entry.name), Some("runs_list"));
@@ -422,9 +485,38 @@ mod tests {
         assert!(find("veryfront--list-eval-run-projections").is_none() && ENTRIES.iter().all(|entry| entry.name != alias));
     }
 
+    /// Decisions 27 and 28: the tools give evidence, and no tool takes, gives or makes a release decision.
+    #[test]
+    fn no_tool_decides() {
+        const DECIDED: [&str; 3] = ["classification", "invokeEvalGate", "releaseDecision"];
+        const MADE: [&str; 7] = ["baseline_accept", "quality_upload", "upload_results", "release", "promote", "approve", "merge"];
+        fn names(schema: &Value, out: &mut Vec<String>) {
+            match schema {
+                Value::Object(map) => map.iter().for_each(|(name, inner)| {
+                    out.push(name.clone());
+                    names(inner, out);
+                }),
+                Value::Array(list) => list.iter().for_each(|one| names(one, out)),
+                Value::String(word) => out.push(word.clone()),
+                _ => {}
+            }
+        }
+        for entry in ENTRIES {
+            let mut all = Vec::new();
+            names(&Value::Object((entry.output_schema)()), &mut all);
+            all.extend(argument_names(entry).iter().cloned());
+            assert!(DECIDED.iter().all(|word| !all.iter().any(|name| name == word)), "{}", entry.name);
+            for word in DECIDED {
+                let refused = (entry.canonical)(Map::from_iter([(word.to_owned(), "block".into())])).unwrap_err().to_string();
+                assert!(refused.contains("unknown argument") && refused.contains(word), "{}: {refused}", entry.name);
+            }
+            assert!(MADE.iter().all(|word| !entry.name.contains(word)), "{}", entry.name);
+        }
+    }
+
     #[test]
     fn canonical_arguments_are_their_own_canonical_form() {
-        for entry in ENTRIES {
+        for entry in readers() {
             let required = (entry.input_schema)().get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             let given: Map<String, Value> = required.iter().filter_map(|name| Some((name.as_str()?.to_owned(), "latest".into()))).collect();
             let once = (entry.canonical)(given).unwrap();
@@ -435,7 +527,7 @@ mod tests {
 
     #[test]
     fn an_empty_command_line_and_an_empty_object_mean_the_same() {
-        for entry in ENTRIES {
+        for entry in readers() {
             let required = (entry.input_schema)().get("required").cloned();
             let mut command = (entry.command)();
             let words: Vec<&str> = if required.is_some() { vec![entry.name, "x"] } else { vec![entry.name] };

@@ -137,6 +137,18 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Chunk {
+    /// A chunk of lines that were redacted before and have no line break in them; the first is line `first_line`.
+    #[must_use]
+    pub fn of<'a>(first_line: u64, lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let (mut text, mut count) = (String::new(), 0_u32);
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+            count += 1;
+        }
+        Self { first_line, lines: count, data: compress(text.as_bytes()) }
+    }
+
     /// The lines of this chunk.
     ///
     /// # Errors

@@ -100,6 +100,19 @@ impl Directory {
         all.filter(|(organization, project)| caller.scope(organization, project).is_some()).collect()
     }
 
+    /// All projects of organizations that are not suspended, each with its operator, by organization and slug. For whoever has read this
+    /// directory from the server's own files.
+    #[must_use]
+    pub fn operated(&self) -> Vec<(Caller, Scope, Place<'_>)> {
+        let mut organizations: Vec<&Organization> = self.organizations.values().collect();
+        organizations.sort_by(|a, b| a.slug.cmp(&b.slug));
+        let projects = organizations.into_iter().flat_map(|one| {
+            let operator = Caller::operator(&one.slug);
+            one.projects.values().map(move |project| (operator.clone(), one, project))
+        });
+        projects.filter_map(|(caller, one, project)| Some((caller.clone(), caller.scope(one, project)?, (one, project)))).collect()
+    }
+
     /// What `caller` may see of a project; none where there is none or it may not: these two are one.
     #[must_use]
     pub fn scope(&self, caller: &Caller, organization: &str, project: &str) -> Option<(Scope, Place<'_>)> {

@@ -15,7 +15,10 @@ use super::CliError;
 use crate::{
     auth::Caller,
     clock,
-    commands::queries::Workers,
+    commands::{
+        queries::Workers,
+        tool::{self, Commands},
+    },
     config::Config,
     gate::{
         self, Settings,
@@ -37,7 +40,7 @@ use crate::{
         sqlite::{Options, Sqlite},
     },
     telemetry::{hook::Hooks, redaction::Redactor},
-    tools::{Ctx, render::Style},
+    tools::{Ctx, Toolset, Toolsets, declared::Registry, render::Style},
 };
 
 /// The id of the one project that is opened here.
@@ -274,10 +277,13 @@ pub fn settings_for(config: &Config, projects: Arc<dyn Projects>) -> Settings {
         redactor: Arc::new(Redactor::from_environment(Vec::new())),
         limits: config.tool_limits(),
         call_timeout: Duration::from_secs(config.limits.call_timeout_s),
-        bounds: gate::Bounds::default(),
+        bounds: gate::Bounds { row_wait: Duration::from_millis(config.approval.row_wait_ms), ..gate::Bounds::default() },
         hooks: Hooks::default(),
+        registry: Registry::default(),
         style: Style::PLAIN,
         audit: true,
+        // Only a server of many organizations writes.
+        writes: None,
     }
 }
 
@@ -309,6 +315,23 @@ pub fn options(config: &Config) -> Options {
 pub fn workers(config: &Config) -> Workers {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("runlore"));
     Workers::new(program, config.query.workers_max, Duration::from_millis(config.query.wait_ms))
+}
+
+/// The operator's commands, where `toolsets` offer them; to be closed when the server ends.
+///
+/// # Errors
+/// [`CliError::Usage`] for a program or directory that is not there.
+pub fn commands(config: &Config, root: Option<&Path>, within: Option<Duration>, toolsets: Toolsets) -> Result<Commands, CliError> {
+    if !toolsets.has(Toolset::Commands) {
+        if !config.command.is_empty() {
+            tracing::warn!("commands are declared and not offered: http.toolsets or --toolsets must name commands");
+        }
+        return Ok(Commands::default());
+    }
+    // A relative project would be looked for again from where the command runs.
+    let root =
+        root.map(std::path::absolute).transpose().map_err(|error| CliError::Usage(format!("the project cannot be found: {error}")))?;
+    Commands::declare(config, tool::Place { root: root.as_deref(), within }).map_err(|faults| CliError::Usage(faults.join("\n")))
 }
 
 fn refused(error: store::Error) -> CliError {

@@ -4,8 +4,9 @@
 //! Does not: read files, or build the [`Config`](super::Config).
 
 use super::{
-    issuers,
-    keys::{Row, SECTIONS, Section, Shape},
+    commands, executors, issuers,
+    keys::{LISTS, Row, SECTIONS, Section, Shape},
+    outside,
 };
 use toml::{Table, Value};
 
@@ -13,12 +14,21 @@ use toml::{Table, Value};
 #[must_use]
 pub fn complaints(table: &Table) -> Vec<String> {
     let shapes = table.iter().flat_map(|(name, value)| section(name, value));
-    shapes.chain(table.get("auth").into_iter().flat_map(issuers::complaints)).collect()
+    let auth = table.get("auth").into_iter().flat_map(issuers::complaints);
+    let commands = table.get("command").into_iter().flat_map(commands::complaints);
+    shapes.chain(auth).chain(executors::complaints(table)).chain(commands).chain(outside::complaints(table)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {
+    if let Some(list) = LISTS.iter().find(|list| list.key == name) {
+        return complaint("", "", std::slice::from_ref(list), name, value);
+    }
     let Some(section) = Section::named(name) else {
-        return vec![format!("[{name}] is no section; the sections are {}", list(SECTIONS.iter().map(|section| section.name)))];
+        let lists = LISTS.iter().map(|list| format!("[[{}]]", list.key)).collect::<Vec<_>>().join(", ");
+        return vec![format!(
+            "[{name}] is no section; the sections are {}; and there is {lists}",
+            list(SECTIONS.iter().map(|section| section.name))
+        )];
     };
     let Value::Table(keys) = value else {
         return vec![format!("{name} is {}; it must be a section, [{name}]", shown(value))];
@@ -28,14 +38,15 @@ fn section(name: &str, value: &Value) -> Vec<String> {
 
 /// What is wrong with the key of the table that is called `table` in sentences and has the `rows`; `place` stands before its keys.
 fn complaint(place: &str, table: &str, rows: &'static [Row], key: &str, value: &Value) -> Vec<String> {
+    let dot = if place.is_empty() { "" } else { "." };
     let Some(row) = rows.iter().find(|row| row.key == key) else {
         let keys = list(rows.iter().map(|row| row.key));
-        return vec![format!("{place}.{key} is no key; the keys of {table} are {keys}")];
+        return vec![format!("{place}{dot}{key} is no key; the keys of {table} are {keys}")];
     };
     match (row.shape, value) {
         (Shape::Tables { rows, most }, Value::Array(all)) if all.len() <= most && all.iter().all(Value::is_table) => {
             let inner = |(index, one): (usize, &Value)| {
-                let (place, table) = (format!("{place}.{key}[{index}]"), format!("[[{place}.{key}]]"));
+                let (place, table) = (format!("{place}{dot}{key}[{index}]"), format!("[[{}]]", row.full_name()));
                 let keys = one.as_table().into_iter().flatten();
                 keys.flat_map(|(key, value)| complaint(&place, &table, rows, key, value)).collect::<Vec<_>>()
             };
@@ -52,9 +63,11 @@ fn mismatch(place: &str, row: &Row, value: &Value) -> Option<String> {
         }
         (Shape::Flag { .. }, Value::Boolean(_)) | (Shape::Text { .. }, Value::String(_)) => true,
         (Shape::Texts { most, .. }, Value::Array(all)) => all.len() <= most && all.iter().all(Value::is_str),
+        (Shape::Pairs { most }, Value::Table(all)) => all.len() <= most && all.values().all(Value::is_str),
         _ => false,
     };
-    (!fits).then(|| format!("{place}.{} is {}; it must be {}", row.key, shown(value), allowed(row, value)))
+    let dot = if place.is_empty() { "" } else { "." };
+    (!fits).then(|| format!("{place}{dot}{} is {}; it must be {}", row.key, shown(value), allowed(row, value)))
 }
 
 /// What a key takes; the kind of value is said only where that is what was wrong.
@@ -65,7 +78,8 @@ fn allowed(row: &Row, value: &Value) -> String {
         Shape::Flag { .. } => "true or false".to_owned(),
         Shape::Text { .. } => "a text".to_owned(),
         Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
-        Shape::Tables { most, .. } => format!("at most {most} tables [[{}.{}]]", row.section, row.key),
+        Shape::Pairs { most } => format!("a table of at most {most} texts"),
+        Shape::Tables { most, .. } => format!("at most {most} tables [[{}]]", row.full_name()),
     }
 }
 

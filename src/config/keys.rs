@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::commands::{COMMAND, Command};
 pub use super::shape::{Row, Section, Shape};
 
 const KIB: u64 = 1024;
@@ -47,6 +48,45 @@ tables! {
         /// Whether clients are sent to it to log in (RFC 9728).
         authorization_server: bool = (true),
             "false for issuers of a CI's tokens, where nobody logs in";
+    }
+}
+
+tables! {
+    /// A program that `runlore worker` runs evaluations with: cases as JSON on its stdin, results as JSON lines on its stdout.
+    "worker.executor", EXECUTOR: Executor {
+        /// Its name, for logs and for the sentence of a run that failed.
+        name: String = (text ""),
+            "people ask which one it was";
+        /// The evaluations that it runs: ids, in which * stands for any text. The first executor that fits a run does it.
+        evaluations: Vec<String> = (texts [], 1000),
+            "a caller names an evaluation and never a program";
+        /// The environments that it runs them for: dev, staging, prod.
+        environments: Vec<String> = (texts ["dev", "staging", "prod"], 3),
+            "what may cost or reach production can have a program of its own";
+        /// The program: an absolute path, or a name that is looked up in PATH when the worker starts.
+        program: String = (text ""),
+            "decided by the operator, once";
+        /// Its arguments, as they are; nothing of a caller's stands among them.
+        args: Vec<String> = (texts [], 256),
+            "no shell, so nothing has to be quoted";
+        /// Names of the worker's environment that it gets besides PATH, HOME, LANG, LC_ALL, TZ and TMPDIR.
+        env: Vec<String> = (texts [], 256),
+            "the worker's own secrets are not the program's";
+        /// The directory that it starts in, absolute; empty: the one that the worker was started in.
+        directory: String = (text ""),
+            "programs look for their own files there";
+        /// How long one run may take.
+        timeout_s: u64 = (3600, 1, 604_800, "seconds"),
+            "a program that hangs must give its place back";
+        /// Bytes of one line of its output.
+        line_bytes_max: usize = (4_194_304, 1024, 268_435_456, "bytes"),
+            "a result with its whole transcript; one line is held in memory";
+        /// Bytes of all its output.
+        output_bytes_max: usize = (67_108_864, 1024, 1_073_741_824, "bytes"),
+            "all results are held until the end shows that they count; transcripts are packed meanwhile";
+        /// Results that one run may have.
+        results_max: usize = (100_000, 1, 10_000_000, "results"),
+            "each takes some hundred bytes of memory, however short its line is";
     }
 }
 
@@ -180,6 +220,9 @@ sections! {
         /// The header in which a trusted proxy names the caller, such as `X-Real-IP`; empty for none.
         client_header: String = (text ""),
             "proxies differ; without one the connection's own address counts";
+        /// Groups of tools that are offered, of history, query, catalog, workspace, projections, commands; empty: all but commands, and for `runlore mcp` (over standard input and output too) history, query, catalog.
+        toolsets: Vec<String> = (texts [], 6),
+            "an agent pays for every schema, and what runs programs is the operator's decision";
         /// Whether anybody may read: texts of cases and attempts are hidden then.
         public: bool = (false),
             "what is published is the operator's decision";
@@ -249,6 +292,9 @@ sections! {
         /// How long calls in flight may take to finish once the server is told to end.
         drain_s: u64 = (20, 0, 600, "seconds"),
             "under the half minute at which supervisors kill";
+        /// How long the end then waits for what other servers are still to be told ([otlp], [sentry], [analytics]).
+        flush_ms: u64 = (2000, 0, 60_000, "milliseconds"),
+            "drain_s and this are under the half minute at which supervisors kill";
     }
 
     /// Who may ask `runlore serve` for what. (`runlore mcp --http` with a token asks it of every request.)
@@ -374,6 +420,72 @@ sections! {
             "under what proxies allow";
     }
 
+    /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
+    approval: Approval {
+        /// How long an approval holds that nobody has used.
+        ttl_s: u64 = (300, 1, 3600, "seconds"),
+            "a person reads and answers within it; what he meant yesterday he may not mean today";
+        /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
+        row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
+            "a row takes a millisecond; a disk that hangs must not hold up every refusal";
+    }
+
+    /// What one project's runs may take that tools start (`runs_start`).
+    org: Org {
+        /// Runs of one project that wait or run.
+        max_queued_runs: u64 = (20, 1, 10_000, "runs"),
+            "an agent that starts runs in a loop is stopped before it costs much";
+        /// Dollars that the runs started in one day (UTC) may cost together, by what each says it may cost; 0 for no bound.
+        max_cost_usd_per_day: u64 = (0, 0, 1_000_000, "dollars"),
+            "what a run costs only the operator knows; with a bound, each must say what it may cost";
+    }
+
+    /// `runlore worker`: takes queued runs and has a declared program do them.
+    worker: Worker {
+        /// How long a run is a worker's without a word from it.
+        lease_s: u64 = (60, 1, 3600, "seconds"),
+            "another worker takes the run of one that was killed after it";
+        /// How often a worker says that it still works; at least three times a lease, whatever this says.
+        heartbeat_s: u64 = (15, 1, 1200, "seconds"),
+            "some may be lost before the lease ends";
+        /// How often a run may be taken before it is failed.
+        tries_max: u32 = (2, 1, 100, "tries"),
+            "a run that kills its workers must end";
+        /// How often the queue is looked at, and whether a run that is being done is to be cancelled.
+        poll_ms: u64 = (1000, 10, 60_000, "milliseconds"),
+            "a look at an idle project costs two stats; nobody waits for a second";
+        /// Runs that one worker does at once.
+        concurrent: usize = (2, 1, 256, "runs"),
+            "programs wait for models most of the time, and each may hold output_bytes_max";
+        /// How long a program that is to end may take to do so before it is killed.
+        grace_ms: u64 = (2000, 0, 60_000, "milliseconds"),
+            "long enough to close what is open, shorter than supervisors wait";
+        /// The programs.
+        executor: Vec<Executor> = (tables EXECUTOR, 100),
+            "one for each way of running evaluations";
+    }
+
+    /// Directories that runs are synced from: `connections_create` names one below `root`. On a server of many organizations.
+    connections: Connections {
+        /// The directory in which the watched ones are, as ROOT/ORGANIZATION/PROJECT/PATH; empty: connections are off.
+        root: String = (text ""),
+            "the operator decides what the server reads; a caller only names what is below";
+        /// How often each is looked at.
+        sync_s: u64 = (60, 1, 86_400, "seconds"),
+            "a look at unchanged files is a listing and a stat each";
+        /// How often it is looked whether a look was asked for, or a connection was made.
+        look_ms: u64 = (1000, 50, 60_000, "milliseconds"),
+            "two stats of each project; whoever asks for a look has it soon";
+    }
+
+    /// The HTTP tool API of `runlore serve`: `GET /api/mcp/tools` and `POST /api/mcp/call` (contract `evalgate-tool-api`).
+    tool_api: ToolApi {
+        /// Whether its tools that write are listed and may be called; they ask for no approval. RUNLORE_TOOL_API_WRITES and
+        /// EVALGATE_TOOL_API_WRITES say it too.
+        writes: bool = (false),
+            "an integration that reads needs none, and what has no approval step is the operator's decision";
+    }
+
     /// The private listener: livez, readyz, metrics. `runlore serve` has it; `runlore mcp` with `--admin-listen`.
     admin: Admin {
         /// Where it listens.
@@ -384,10 +496,80 @@ sections! {
             "it asks for no token";
     }
 
+    /// A span per tool call to an OpenTelemetry receiver, by OTLP over HTTP. Off while `endpoint` is empty.
+    otlp: Otlp {
+        /// The receiver's base, such as http://127.0.0.1:4318; spans go to its /v1/traces.
+        endpoint: String = (text ""),
+            "nothing leaves the machine unless somebody says so";
+        /// The name of the service in its traces.
+        service: String = (text "runlore"),
+            "a name is enough where there is one server";
+        /// A file of headers that each request has, a `Name: value` a line; OTEL_EXPORTER_OTLP_HEADERS is read too.
+        headers_file: String = (text ""),
+            "receivers ask for keys, and a key is no part of a configuration";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// Faults of the server's own to Sentry, or to a server that speaks like it. Off without a DSN.
+    sentry: Sentry {
+        /// The file that holds the DSN; RUNLORE_SENTRY_DSN stands for it.
+        dsn_file: String = (text ""),
+            "the DSN is a key";
+        /// The name of the deployment, such as production.
+        environment: String = (text ""),
+            "one project of Sentry may have several";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// An event per tool call over HTTP to a server of web analytics, in Umami's form. Off while `url` is empty.
+    analytics: Analytics {
+        /// The URL that takes events, such as https://umami.example/api/send.
+        url: String = (text ""),
+            "a caller's address goes there: that is the operator's to decide";
+        /// The website's id there; needed where `url` is given.
+        website: String = (text ""),
+            "Umami gives one to each site";
+        /// The host name that calls are counted under; needed where `url` is given.
+        hostname: String = (text ""),
+            "the name that callers use";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (2000, 10, 60_000, "milliseconds"),
+            "each call is an exchange of its own";
+    }
+
     /// Secrets in text become `[REDACTED]`; on the way out always.
     redaction: Redaction {
         /// Whether they are replaced already when a log is imported, so that the store never holds one.
         at_import: bool = (true),
             "no later path, and no copy of the file, can leak what was never kept";
+    }
+
+    /// What holds for every command that is a tool (`[[command]]`).
+    commands: Commands {
+        /// Commands that run at once on this machine, those of a client on standard input too; more wait.
+        running_max: usize = (8, 1, 1024, "commands"),
+            "over HTTP `http.concurrent` holds before; without this a client at the other end of a pipe could start any number";
+        /// How long a command waits for its place before it is refused as busy.
+        wait_s: u64 = (30, 1, 600, "seconds"),
+            "under the minute at which clients give up";
+        /// Bytes of one value on a command line.
+        value_bytes_max: usize = (8192, 16, 65_536, "bytes"),
+            "names, numbers and filters are short; the system takes 128 KiB";
+        /// Values of one list on a command line.
+        values_max: usize = (100, 1, 1000, "values"),
+            "more than a person types";
+        /// Bytes of a refused command's last words that are told.
+        stderr_bytes_max: usize = (65_536, 1024, 1_048_576, "bytes"),
+            "the end says why; the whole may be a flood";
+    }
+
+    lists {
+        /// A program of your own whose answers are a tool (toolset `commands`); `runlore commands scan` writes these from an argparse program.
+        command: Vec<Command> = (tables COMMAND, 200),
+            "a program with thirty commands, several times";
     }
 }

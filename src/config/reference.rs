@@ -3,7 +3,7 @@
 //! Promises: a test fails when either file is stale, and writes it where `UPDATE=1` is set; nothing in them is written by hand.
 //! Does not: know the store's tables: their chapters are handed in as [`Chapter`]s.
 
-use super::keys::{Row, SECTIONS, Section, Shape};
+use super::keys::{LISTS, Row, SECTIONS, Section, Shape};
 use std::fmt::Write;
 
 /// A part of the reference that something else than the config writes, such as the columns of the open tables.
@@ -30,6 +30,10 @@ pub fn default_toml() -> String {
         // What stands behind a table's head belongs to it: so they come last.
         section.rows.iter().filter(|row| tables(row).is_some()).for_each(|row| toml_tables(&mut text, row));
     }
+    for list in LISTS {
+        text.push('\n');
+        toml_tables(&mut text, list);
+    }
     text
 }
 
@@ -41,9 +45,11 @@ const fn tables(row: &Row) -> Option<&'static [Row]> {
 /// An example in comments: there are none by default.
 fn toml_tables(text: &mut String, row: &Row) {
     let mut inner = String::new();
-    tables(row).unwrap_or_default().iter().for_each(|row| toml_key(&mut inner, row));
+    let rows = tables(row).unwrap_or_default();
+    rows.iter().filter(|row| tables(row).is_none()).for_each(|row| toml_key(&mut inner, row));
+    rows.iter().filter(|row| tables(row).is_some()).for_each(|row| toml_tables(&mut inner, row));
     toml_about(text, row);
-    let _ = writeln!(text, "# [[{}.{}]]", row.section, row.key);
+    let _ = writeln!(text, "# [[{}]]", row.full_name());
     inner.lines().for_each(|line| text.push_str(&format!("# {line}\n")));
 }
 
@@ -66,6 +72,9 @@ pub fn markdown(chapters: &[Chapter]) -> String {
         "# Reference\n\nWritten by a test from the source (UPDATE=1); change it there.\n\n## Config\n\nThe file is `--config FILE`, else `.runlore/config.toml` of the project; without either the defaults hold.\n",
     );
     SECTIONS.iter().for_each(|section| markdown_section(&mut text, section));
+    text.push_str("\n### Tables of their own\n\n");
+    markdown_rows(&mut text, LISTS);
+    LISTS.iter().for_each(|list| markdown_tables(&mut text, list));
     for chapter in chapters {
         let _ = write!(text, "\n## {}\n\n{}\n", chapter.title, chapter.body.trim());
     }
@@ -75,12 +84,15 @@ pub fn markdown(chapters: &[Chapter]) -> String {
 fn markdown_section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n### [{}]\n\n{}\n", section.name, joined(section.about));
     markdown_rows(text, section.rows);
-    for row in section.rows {
-        if let Some(rows) = tables(row) {
-            let _ = writeln!(text, "\n#### [[{}.{}]]\n\n{}\n", row.section, row.key, joined(row.meaning));
-            markdown_rows(text, rows);
-        }
-    }
+    section.rows.iter().for_each(|row| markdown_tables(text, row));
+}
+
+/// The keys of each of its tables, then those of the tables in it.
+fn markdown_tables(text: &mut String, row: &Row) {
+    let Some(rows) = tables(row) else { return };
+    let _ = writeln!(text, "\n#### [[{}]]\n\n{}\n", row.full_name(), joined(row.meaning));
+    markdown_rows(text, rows);
+    rows.iter().for_each(|row| markdown_tables(text, row));
 }
 
 fn markdown_rows(text: &mut String, rows: &[Row]) {
@@ -101,6 +113,7 @@ fn default(shape: Shape) -> String {
         Shape::Flag { default } => default.to_string(),
         Shape::Text { default } => format!("{default:?}"),
         Shape::Texts { default, .. } => format!("{default:?}"),
+        Shape::Pairs { .. } => "{}".to_owned(),
         Shape::Tables { .. } => "[]".to_owned(),
     }
 }
@@ -111,6 +124,7 @@ fn bounds(shape: Shape) -> String {
         Shape::Flag { .. } => "true or false".to_owned(),
         Shape::Text { .. } => "a text".to_owned(),
         Shape::Texts { most, .. } => format!("a list of at most {most} texts"),
+        Shape::Pairs { most } => format!("a table of at most {most} texts"),
         Shape::Tables { most, .. } => format!("at most {most} tables"),
     }
 }

@@ -35,6 +35,11 @@ pub enum Shape {
         /// How many at most.
         most: usize,
     },
+    /// A table of texts by names of the operator's own, none where the config says nothing.
+    Pairs {
+        /// How many at most.
+        most: usize,
+    },
     /// Tables of their own, none where the config says nothing.
     Tables {
         /// The keys of each.
@@ -59,6 +64,14 @@ pub struct Row {
     pub reason: &'static str,
 }
 
+impl Row {
+    /// Its name as complaints say it, with the section where it stands in one.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        if self.section.is_empty() { self.key.to_owned() } else { format!("{}.{}", self.section, self.key) }
+    }
+}
+
 /// One table of the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
@@ -78,12 +91,23 @@ impl Section {
     }
 }
 
+/// A field's name as a key: `r#type` is `type`.
+pub(super) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
 macro_rules! shape {
     (text $default:expr) => {
         Shape::Text { default: $default }
     };
     (texts $default:expr, $most:expr) => {
         Shape::Texts { default: &$default, most: $most }
+    };
+    (pairs $most:expr) => {
+        Shape::Pairs { most: $most }
     };
     (tables $rows:expr, $most:expr) => {
         Shape::Tables { rows: $rows, most: $most }
@@ -99,6 +123,7 @@ macro_rules! shape {
 macro_rules! bounds_fit {
     ($kind:ty; text $default:expr) => {};
     ($kind:ty; texts $default:expr, $most:expr) => {};
+    ($kind:ty; pairs $most:expr) => {};
     ($kind:ty; tables $rows:expr, $most:expr) => {};
     ($kind:ty; $default:expr) => {};
     ($kind:ty; $default:expr, $min:expr, $max:expr, $unit:literal) => {
@@ -116,7 +141,11 @@ macro_rules! sections {
             $(#[doc = $meaning:literal])+
             $key:ident: $kind:ty = ($($shape:tt)+), $reason:literal;
         )+}
-    )+) => {
+    )+
+    lists {$(
+        $(#[doc = $said:literal])+
+        $list:ident: $each:ty = ($($listed:tt)+), $because:literal;
+    )+}) => {
         $(
             $(#[doc = $about])+
             #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -139,7 +168,17 @@ macro_rules! sections {
         #[serde(default, deny_unknown_fields)]
         pub struct Config {
             $($(#[doc = $about])+ pub $section: $struct,)+
+            $($(#[doc = $said])+ pub $list: $each,)+
         }
+
+        /// The tables that stand in no section and may stand several times, such as `[[command]]`.
+        pub const LISTS: &[Row] = &[$(Row {
+            section: "",
+            key: stringify!($list),
+            meaning: &[$($said),+],
+            shape: shape!($($listed)+),
+            reason: $because,
+        }),+];
 
         /// Every table of the config, in the order of the documents.
         pub const SECTIONS: &[Section] = &[$(Section {
@@ -147,7 +186,7 @@ macro_rules! sections {
             about: &[$($about),+],
             rows: &[$(Row {
                 section: stringify!($section),
-                key: stringify!($key),
+                key: crate::config::shape::plain(stringify!($key)),
                 meaning: &[$($meaning),+],
                 shape: shape!($($shape)+),
                 reason: $reason,
@@ -156,7 +195,7 @@ macro_rules! sections {
     };
 }
 
-/// One kind of table that may stand several times: its struct, and its rows.
+/// One kind of table that may stand several times: its struct, and its rows; `$section` is what stands before its tables' names.
 macro_rules! tables {
     (
         $(#[doc = $about:literal])+
@@ -183,7 +222,7 @@ macro_rules! tables {
         $(#[doc = $about])+
         pub const $rows: &[Row] = &[$(Row {
             section: $section,
-            key: stringify!($key),
+            key: crate::config::shape::plain(stringify!($key)),
             meaning: &[$($meaning),+],
             shape: shape!($($shape)+),
             reason: $reason,
@@ -197,6 +236,9 @@ macro_rules! first {
     };
     (texts $default:expr, $most:expr) => {
         <[&str]>::iter(&$default).map(|text| String::from(*text)).collect()
+    };
+    (pairs $most:expr) => {
+        std::collections::BTreeMap::new()
     };
     (tables $rows:expr, $most:expr) => {
         Vec::new()

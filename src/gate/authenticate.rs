@@ -112,6 +112,11 @@ impl<S> Authenticate<S> {
                 Asker::Known(Some(caller)) if caller.identified().is_none() => Err(Barred::Unauthenticated { sent: false }),
                 asker => Ok(asker),
             }),
+            // The list of tools is for callers too (S-tenant): there is no discovery without a credential.
+            Some(Route::Tools | Route::Call) => known(&self.authority, request.headers()).and_then(|asker| match asker {
+                Asker::Known(Some(caller)) if caller.is_nobody() => Err(Barred::Unauthenticated { sent: false }),
+                asker => Ok(asker),
+            }),
             Some(Route::Health | Route::Document(_)) => Ok(Asker::Known(None)),
             // A request that no step gave a route to is let nowhere.
             None => Err(Barred::Internal),

@@ -6,6 +6,8 @@
 //! A hit costs 3,000 instructions here, a miss 15,000: a place is made for those who ask the same meanwhile and taken off again, and an older
 //! answer makes room. What is saved by one hit, the reading of the store, pays for twenty of these.
 //!
+//! What an operator's command answers is kept for strangers of a public server only, by its command line.
+//!
 //! Promises: bounded in bytes; a refusal is kept for nobody; a leader whose client leaves hands over to a follower; what was refused to the
 //! leader in person (its other call is still running) is not the followers' answer.
 //! Does not: know that an answer depends on the time of day: within the hour that one is kept, `7d` is the same week.
@@ -19,14 +21,15 @@ use std::{
 };
 
 use moka::{future::Cache as Moka, policy::EvictionPolicy};
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::{
     Bounds, Call, Refusal, Reply, Served,
     next::{Next, Step},
 };
-use crate::{auth::Visibility, tools::Answer};
+use crate::{
+    auth::Visibility,
+    tools::{Answer, canonical::canonical},
+};
 
 /// Bytes beside its text that an entry takes: the key's parts, two allocations, the cache's own nodes. Rounded up.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
@@ -43,6 +46,21 @@ pub struct Key {
     sees: Visibility,
     /// What the answer says of the index: another note is another answer.
     note: Option<Box<str>>,
+}
+
+impl Key {
+    /// What an operator's command answers is no project's and has no generation: its command line alone says what it is, and it is kept for
+    /// strangers only (decision 82).
+    fn declared(call: &Call) -> Self {
+        Self {
+            project: "".into(),
+            generation: 0,
+            tool: call.entry.name,
+            arguments: canonical(&call.arguments).into(),
+            sees: call.caller.visibility(),
+            note: None,
+        }
+    }
 }
 
 /// Why an answer is not kept; those who waited for it get it all the same.
@@ -99,6 +117,9 @@ impl Cache {
     }
 
     fn key(&self, call: &Call) -> Option<Key> {
+        if call.entry.declared.is_some() {
+            return call.caller.is_public().then(|| Key::declared(call));
+        }
         let generation = call.generation.filter(|_| call.entry.cacheable)?;
         let arguments = canonical(&call.arguments).into();
         Some(Key {
@@ -147,7 +168,7 @@ impl Cache {
                     (Unkept::Passing(answer), true) => return Ok(Served { answer: answer.clone(), cached: false }),
                     (Unkept::Passing(answer), false) => return Self::from_cache(&self.followers, answer.clone()),
                     // One of those who waited leads next.
-                    (Unkept::Refused(Refusal::CallerBusy { .. }), false) => {}
+                    (Unkept::Refused(Refusal::CallerBusy { .. } | Refusal::Left), false) => {}
                     (Unkept::Refused(refusal), _) => return Err(shared(refusal, &request_id)),
                 },
             }
@@ -196,49 +217,6 @@ fn shared(refusal: &Refusal, request_id: &str) -> Refusal {
         }
         other => other.clone(),
     }
-}
-
-/// A text of the arguments, names sorted at every level. Two texts are equal only where the values are. (Not JSON: commas end, so as to need no
-/// look ahead.)
-#[must_use]
-pub fn canonical(arguments: &Map<String, Value>) -> String {
-    let mut text = Vec::with_capacity(256);
-    object(arguments, &mut text);
-    // What serde_json writes is UTF-8.
-    String::from_utf8(text).unwrap_or_default()
-}
-
-fn object(map: &Map<String, Value>, text: &mut Vec<u8>) {
-    let mut names: Vec<(&String, &Value)> = map.iter().collect();
-    names.sort_unstable_by_key(|(name, _)| *name);
-    text.push(b'{');
-    for (name, value) in names {
-        scalar(name, text);
-        text.push(b':');
-        written(value, text);
-        text.push(b',');
-    }
-    text.push(b'}');
-}
-
-fn written(value: &Value, text: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => object(map, text),
-        Value::Array(items) => {
-            text.push(b'[');
-            for item in items {
-                written(item, text);
-                text.push(b',');
-            }
-            text.push(b']');
-        }
-        other => scalar(other, text),
-    }
-}
-
-/// Writing to memory cannot fail.
-fn scalar(value: &impl Serialize, text: &mut Vec<u8>) {
-    let _ = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     lacks::Lacks,
@@ -16,8 +17,11 @@ use super::{
 use crate::{
     auth::Caller,
     clock,
-    telemetry::hook::Outcome,
-    tools::{Entry, ToolError},
+    telemetry::{hook::Outcome, trace::Parent},
+    tools::{
+        Entry, ToolError,
+        write::{Consent, Given, Handed, Leave},
+    },
 };
 
 /// A tool call on its way.
@@ -41,12 +45,26 @@ pub struct Call {
     pub note: Option<String>,
     /// The project that the path names.
     pub place: Option<Arc<Place>>,
+    /// Whether the operator lets nobody call it here: a write of the tool API that is not switched on (`tool_api.writes`).
+    pub closed: bool,
     /// The project that it is about. The step `project` fills it in; none for a tool that is about none.
     pub project: Option<Project>,
     /// For a tool that is about no project: the names of those that the caller may see. The step `project` fills it in.
     pub projects: Arc<[String]>,
+    /// For a tool that writes: how leave is given.
+    pub leave: Leave,
+    /// What came of a form that was asked for; the argument `approval` is still among the arguments.
+    pub given: Given,
+    /// By whom and by which leave it writes. The step `consent` fills it in.
+    pub consent: Option<Consent>,
+    /// Whether the store has the write. The step `trail` fills it in.
+    pub handed: Option<Handed>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
     pub mark: Option<super::slots::Mark>,
+    /// Raised when its client has left. The step `lasting` fills it in, for what goes on without one.
+    pub left: Option<CancellationToken>,
+    /// The trace that the caller says it belongs to (`_meta.traceparent`).
+    pub parent: Option<Parent>,
 }
 
 impl Call {
@@ -63,9 +81,16 @@ impl Call {
             generation: None,
             note: None,
             place: None,
+            closed: false,
             project: None,
             projects: [].into(),
+            leave: Leave::Ask,
+            given: Given::Nothing,
+            consent: None,
+            handed: None,
             mark: None,
+            left: None,
+            parent: None,
         }
     }
 
@@ -115,6 +140,12 @@ pub enum Refusal {
         /// The missing scopes or role.
         lacks: Lacks,
     },
+    /// Nobody may: the operator has not switched it on.
+    #[error("{tool} writes, and this server takes no writes over the tool API (tool_api.writes)")]
+    Closed {
+        /// The tool.
+        tool: &'static str,
+    },
     /// The caller has called too often.
     #[error("too many calls: at most {per_minute} a minute from one caller; try again in {}", seconds(*wait_s))]
     Rate {
@@ -160,6 +191,9 @@ pub enum Refusal {
         /// The deadline.
         seconds: u64,
     },
+    /// Its client left before it began, so it does not begin.
+    #[error("nobody waits for the answer any more")]
+    Left,
     /// The tool refused or failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -174,17 +208,22 @@ impl Refusal {
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Unknown => Outcome::Refused,
-            Self::Unauthenticated | Self::Denied { .. } => Outcome::Denied,
+            Self::Unauthenticated | Self::Denied { .. } | Self::Closed { .. } => Outcome::Denied,
             Self::Rate { .. } => Outcome::Rate,
             Self::CallerBusy { .. } | Self::Busy { .. } => Outcome::Busy,
             Self::Total { .. } => Outcome::Total,
             Self::Timeout { .. } => Outcome::Timeout,
             Self::Panicked(_) => Outcome::Error,
+            Self::Left => Outcome::Cancelled,
+            Self::Tool(ToolError::Exit { code: LATE, .. }) => Outcome::Timeout,
             Self::Tool(error) if error.internal() => Outcome::Error,
             Self::Tool(_) => Outcome::Refused,
         }
     }
 }
+
+/// The exit code of a command that its deadline ended.
+const LATE: i32 = 124;
 
 pub(in crate::gate) fn seconds(count: u64) -> String {
     if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") }

@@ -17,6 +17,7 @@ use super::{
     client::{ClientLayer, ClientRules},
     deadline_http::{HttpDeadlineLayer, computed},
     decode::DecodeLayer,
+    dialect::DialectLayer,
     documents::{Document, DocumentsLayer},
     framing::FramingLayer,
     headers::HeadersLayer,
@@ -32,10 +33,14 @@ use super::{
     request_id::RequestIdLayer,
     route::{RouteLayer, Routes},
     tenant_rate::TenantRateLayer,
+    tool_api::{ToolApi, ToolCallLayer, ToolListLayer},
 };
-use crate::auth::{
-    authority::Authority,
-    metadata::{Challenges, Metadata},
+use crate::{
+    auth::{
+        authority::Authority,
+        metadata::{Challenges, Metadata},
+    },
+    telemetry::hook::Hooks,
 };
 
 /// One MCP endpoint.
@@ -103,6 +108,10 @@ pub struct Settings {
     pub probe: Probe,
     /// Where logs are sent to, on a server that takes any.
     pub push: Option<Push>,
+    /// Who answers the tool API, on a server that has it.
+    pub tools: Option<Arc<dyn ToolApi>>,
+    /// Who is told of faults.
+    pub hooks: Hooks,
 }
 
 /// The door, ready to be put before an endpoint: the steps that have a state of their own, made once.
@@ -144,8 +153,10 @@ impl Door {
             .layer(RequestIdLayer)
             // Around everything that can refuse, so that every answer is counted.
             .layer(set.measure.clone())
+            // Around all that refuses: a client of the tool API reads its own envelope, whatever refused it.
+            .layer(DialectLayer::new(set.tools.is_some()))
             // Around all that could panic.
-            .layer(PanicsLayer)
+            .layer(PanicsLayer::new(set.hooks.clone()))
             // Around everything that answers, refusals included.
             .layer(HeadersLayer)
             // Before anyone is counted or named.
@@ -173,10 +184,14 @@ impl Door {
             .layer(HealthLayer::new(set.probe.clone()))
             // And those.
             .layer(DocumentsLayer::new(&set.documents))
+            // And the tool API's list, for whom may read.
+            .layer(ToolListLayer::new(set.tools.clone()))
             // Ends the routes whose bodies are too large to be held.
             .layer(IngestLayer::new(set.push.as_ref().map(|push| push.desk.clone())))
             // Whole, in bounds, or not at all.
             .layer(BodyLayer::new(self.body()))
+            // Ends the route whose bodies are no JSON-RPC; its calls go down the same list as all others.
+            .layer(ToolCallLayer::new(set.tools.clone()))
             // Once, strictly; everything after works on what this understood.
             .layer(DecodeLayer)
             .service(endpoint)
@@ -204,7 +219,7 @@ impl Door {
 
     fn routes(&self) -> Routes {
         let paths: Vec<String> = self.settings.endpoints.iter().map(|endpoint| endpoint.path.clone()).collect();
-        Routes::new(&paths, &self.settings.documents, self.settings.placed)
+        Routes::new(&paths, &self.settings.documents, self.settings.placed).with_tools(self.settings.tools.is_some())
     }
 
     fn body(&self) -> BodyRules {
@@ -259,6 +274,8 @@ mod tests {
             body_within: Duration::from_millis(50),
             probe: Probe { known, ready },
             push: None,
+            tools: None,
+            hooks: Hooks::default(),
         }
     }
 

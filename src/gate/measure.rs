@@ -18,7 +18,7 @@ use tower::{Layer, Service};
 use super::{
     BoxFuture,
     refusal::RefusedBy,
-    route::{RUNS, UPLOADS},
+    route::{CALL, RUNS, TOOLS, UPLOADS},
 };
 use crate::{
     clock,
@@ -46,6 +46,8 @@ impl MeasureLayer {
             "mcp"
         } else if path == RUNS || path.starts_with(UPLOADS) {
             "push"
+        } else if path == TOOLS || path == CALL {
+            "tool_api"
         } else {
             "other"
         }

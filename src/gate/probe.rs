@@ -19,7 +19,7 @@ use super::{Call, Refusal, Reply, Served, next::Next, project::Project, visit::C
 use crate::{
     auth::{Caller, Role},
     store::model::Model,
-    tools::{Answer, Decoded, Entry, ToolError, Weight},
+    tools::{Answer, Decoded, Effect, Entry, ToolError, Weight},
 };
 
 /// A light tool that echoes its arguments.
@@ -54,6 +54,8 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         released: false,
         weight,
         cacheable: true,
+        effect: Effect::Read,
+        declared: None,
         input_schema: Map::new,
         output_schema: Map::new,
         command: || Command::new("probe"),

@@ -38,11 +38,19 @@ impl Step for Redact {
     }
 }
 
-/// A refusal without secrets. A tool's words may repeat what the caller sent.
+/// A refusal without secrets, of the same kind. A tool's words may repeat what the caller sent.
 #[must_use]
 pub fn refused(redactor: &Redactor, refusal: Refusal) -> Refusal {
     match refusal {
-        Refusal::Tool(error) if !error.internal() => Refusal::Tool(ToolError::Said(redactor.redact(&error.to_string()).into_owned())),
+        Refusal::Tool(ToolError::Exit { code, said }) => Refusal::Tool(ToolError::Exit { code, said: redactor.redact(&said).into_owned() }),
+        Refusal::Tool(error) if !error.internal() => {
+            let said = redactor.redact(&error.to_string()).into_owned();
+            Refusal::Tool(match error {
+                ToolError::Argument(_) => ToolError::Argument(said),
+                ToolError::NotFound(_) | ToolError::Reference(_) => ToolError::NotFound(said),
+                _ => ToolError::Said(said),
+            })
+        }
         other => other,
     }
 }

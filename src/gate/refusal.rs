@@ -19,6 +19,62 @@ use crate::auth::metadata::insufficient_scope;
 #[derive(Debug, Clone, Copy)]
 pub struct RefusedBy(pub &'static str);
 
+/// What a refusal says to people, as an extension of its answer, for whoever says it in other words.
+#[derive(Debug, Clone)]
+pub struct Sentence(pub Box<str>);
+
+/// Why a call over the tool API has no result. (Over MCP that is a result that says so.)
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncalled {
+    /// The kind.
+    pub why: Why,
+    /// A sentence.
+    pub message: String,
+    /// Seconds after which asking again makes sense.
+    pub retry_after_s: Option<u64>,
+}
+
+/// What kind of reason it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The tool, an argument, or what was to be done is not as it should be.
+    Wrong,
+    /// It names something that is not there.
+    NotFound,
+    /// This caller has called too much.
+    Rate,
+    /// All callers have.
+    Busy,
+    /// It took too long.
+    Timeout,
+    /// A fault of ours.
+    Internal,
+}
+
+impl Why {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Wrong => "invalid",
+            Self::NotFound => "nothing_there",
+            Self::Rate => "tool_rate",
+            Self::Busy => "busy",
+            Self::Timeout => "call_timeout",
+            Self::Internal => "internal",
+        }
+    }
+
+    const fn status(self) -> StatusCode {
+        match self {
+            Self::Wrong => StatusCode::BAD_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Rate => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
 /// Why the door did not let a request in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Barred {
@@ -87,6 +143,8 @@ pub enum Barred {
     },
     /// What was sent to be kept is not taken.
     Push(Refused),
+    /// A call over the tool API was not answered.
+    Uncalled(Uncalled),
     /// A fault of ours, a panic included.
     Internal,
 }
@@ -112,6 +170,7 @@ impl Barred {
             Self::Timeout | Self::Deadline => "timeout",
             Self::Malformed { .. } => "malformed",
             Self::Push(refused) => refused.reason(),
+            Self::Uncalled(uncalled) => uncalled.why.reason(),
             Self::Internal => "internal",
         }
     }
@@ -134,6 +193,7 @@ impl Barred {
             Self::Framing | Self::Malformed { .. } => StatusCode::BAD_REQUEST,
             Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
             Self::Push(refused) => refused.status(),
+            Self::Uncalled(uncalled) => uncalled.why.status(),
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -162,6 +222,7 @@ impl Barred {
             Self::Deadline => "the request took too long".into(),
             Self::Malformed { message, .. } | Self::Denied { message, .. } => message.clone(),
             Self::Push(refused) => refused.sentence(),
+            Self::Uncalled(uncalled) => uncalled.message.clone(),
             Self::Internal => "an internal error; the log has it under this request id".into(),
         }
     }
@@ -171,6 +232,7 @@ impl Barred {
             Self::Rate { retry_after_s } | Self::TenantRate { retry_after_s } => Some(*retry_after_s),
             Self::Overloaded | Self::CallerBusy { .. } => Some(1),
             Self::Push(refused) => refused.retry_after_s(),
+            Self::Uncalled(uncalled) => uncalled.retry_after_s,
             _ => None,
         }
     }
@@ -188,6 +250,7 @@ impl Barred {
         let mut response = Response::new(Body::from(self.body(id, request_id)));
         *response.status_mut() = self.status();
         response.extensions_mut().insert(RefusedBy(self.reason()));
+        response.extensions_mut().insert(Sentence(self.sentence().into()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(wait) = self.retry_after_s() {
@@ -238,6 +301,20 @@ impl Barred {
             None => json!(null),
         };
         json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": self.sentence(), "data": data}}).to_string()
+    }
+}
+
+/// The tool API's word for a status (decision 72). Its contract has these six: what the client did wrong in another way than they say is
+/// `VALIDATION_ERROR`, what waiting helps against is `RATE_LIMITED`, and the rest is ours.
+#[must_use]
+pub const fn tool_api_code(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "UNAUTHORIZED",
+        403 => "FORBIDDEN",
+        404 => "NOT_FOUND",
+        429 | 503 => "RATE_LIMITED",
+        400..500 => "VALIDATION_ERROR",
+        _ => "INTERNAL",
     }
 }
 

@@ -22,6 +22,10 @@ use crate::domain::hex::is_sha256;
 pub(super) const RUNS: &str = "/v1/runs";
 /// Where parts of them are sent to, by their digests.
 pub(super) const UPLOADS: &str = "/v1/uploads/";
+/// The tool API's list of tools, in `runlore serve` (S-tenant).
+pub(super) const TOOLS: &str = "/api/mcp/tools";
+/// Where they are called.
+pub(super) const CALL: &str = "/api/mcp/call";
 
 /// The paths that are served.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub struct Routes {
     documents: Arc<[String]>,
     /// Whether an organization and a project may stand below an endpoint.
     placed: bool,
+    /// Whether the tool API is there.
+    tools: bool,
 }
 
 #[derive(Debug)]
@@ -44,7 +50,13 @@ impl Routes {
     pub fn new(endpoints: &[String], documents: &[Document], placed: bool) -> Self {
         let paths = |path: &String| Paths { mcp: path.clone(), health: format!("{}/health", path.trim_end_matches('/')) };
         let documents = documents.iter().map(|document| document.path.clone()).collect();
-        Self { endpoints: endpoints.iter().map(paths).collect(), documents, placed }
+        Self { endpoints: endpoints.iter().map(paths).collect(), documents, placed, tools: false }
+    }
+
+    /// The same with the tool API's, or without.
+    #[must_use]
+    pub fn with_tools(self, tools: bool) -> Self {
+        Self { tools, ..self }
     }
 
     /// The route of a path and a method.
@@ -57,6 +69,12 @@ impl Routes {
         }
         if let Some(index) = self.documents.iter().position(|document| document == path) {
             return read(Route::Document(index), method);
+        }
+        if self.tools && path == TOOLS {
+            return read(Route::Tools, method);
+        }
+        if self.tools && path == CALL {
+            return if method == Method::POST { Ok(Route::Call) } else { Err(Barred::Method("POST")) };
         }
         if self.placed { push(path, method) } else { Err(Barred::NotFound) }
     }
@@ -226,6 +244,28 @@ mod tests {
             assert_eq!(find(true, "PUT", path), Err(Barred::NotFound), "{path}");
         }
         assert_eq!((find(false, "POST", "/v1/runs"), find(false, "PUT", &upload)), (Err(Barred::NotFound), Err(Barred::NotFound)));
+    }
+
+    #[test]
+    fn the_tool_api_is_there_where_it_is_served_and_an_endpoint_of_its_name_comes_first() {
+        let routes = |endpoints: &[&str], tools| {
+            let endpoints: Vec<String> = endpoints.iter().map(|&path| path.to_owned()).collect();
+            Routes::new(&endpoints, &[], true).with_tools(tools)
+        };
+        let find = |routes: &Routes, method: &str, path: &str| routes.find(path, &method.parse().unwrap());
+        let served = routes(&["/mcp", "/api/mcp"], true);
+        assert_eq!((find(&served, "GET", TOOLS), find(&served, "HEAD", TOOLS)), (Ok(Route::Tools), Ok(Route::Tools)));
+        assert_eq!((find(&served, "POST", CALL), find(&served, "POST", "/api/mcp")), (Ok(Route::Call), Ok(Route::Mcp(1))));
+        assert_eq!(find(&served, "POST", TOOLS), Err(Barred::Method("GET, HEAD")));
+        for method in ["GET", "HEAD", "PUT", "DELETE"] {
+            assert_eq!(find(&served, method, CALL), Err(Barred::Method("POST")), "{method}");
+        }
+        for path in ["/api/mcp/tools/", "/api/mcp/call/", "/api/mcp/tool", "/mcp/tools", "/mcp/call", "/api/mcp/%63all"] {
+            assert_eq!(find(&served, "POST", path), Err(Barred::NotFound), "{path}");
+        }
+        let not = routes(&["/mcp", "/api/mcp"], false);
+        assert_eq!((find(&not, "GET", TOOLS), find(&not, "POST", CALL)), (Err(Barred::NotFound), Err(Barred::NotFound)));
+        assert_eq!(find(&routes(&["/api/mcp/call"], true), "POST", CALL), Ok(Route::Mcp(0)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Promises: a panic is a refusal with the request id, never a hung request; at most `mcp.handlers` tools are on the pool (decision 25), those
 //! that were given up and have not ended included. A call whose client leaves, or whose deadline passes, ends in the store too: its connection,
 //! its thread and its caller's mark are free within milliseconds (decision 19).
+//! A declared tool waits for a process and not for a thread: it is not on the pool.
 //! Does not: run on the async threads. Does not interrupt what a tool computes between two reads; the next read ends it.
 
 use std::{
@@ -17,7 +18,7 @@ use super::{BoxFuture, Call, Refusal, Reply, Served, Settings, fresh::AbortOnDro
 use crate::{
     clock,
     store::{Absent, Cancel, Store},
-    tools::{Answer, Ctx, ToolError},
+    tools::{Answer, Ctx, ToolError, declared::Asked},
 };
 
 /// The step.
@@ -55,6 +56,11 @@ impl Service<Call> for Run {
 }
 
 async fn run(parts: Arc<Parts>, call: Call) -> Reply {
+    if let Some(declared) = call.entry.declared {
+        let public = call.caller.is_public();
+        let answer = declared.run(Asked { arguments: call.arguments, public, left: call.left }).await?;
+        return Ok(Served { answer: Arc::new(answer), cached: false });
+    }
     let (request_id, tool) = (call.request_id.clone(), call.entry.name);
     // Inside the deadline, so a wait has one; never closed, so an error cannot come.
     let handler = parts.handlers.clone().acquire_owned().await.map_err(|error| ToolError::Internal(error.to_string()))?;
@@ -87,12 +93,23 @@ impl Drop for GivenUp {
 /// The call's mark of its caller goes with it: who leaves while it is computed has it running until the thread has noticed.
 fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, ToolError> {
     let _mark = call.mark;
-    let Settings { limits, style, .. } = settings;
+    let Settings { limits, style, redactor, writes, .. } = settings;
     let (project, store) = match call.project {
         Some(project) => (project.id, project.store.heeding(cancel)),
         None => (Arc::default(), Arc::new(Absent) as Arc<dyn Store>),
     };
-    let (caller, projects, note) = (call.caller, call.projects, call.note);
-    let ctx = Ctx { store, project, projects, caller, now: clock::now(), limits: limits.clone(), style: *style, note };
+    let ctx = Ctx {
+        store,
+        project,
+        projects: call.projects,
+        caller: call.caller,
+        now: clock::now(),
+        limits: limits.clone(),
+        style: *style,
+        note: call.note,
+        consent: call.consent,
+        rules: writes.unwrap_or_default(),
+        redactor: redactor.clone(),
+    };
     (call.entry.run)(&ctx, call.arguments)
 }

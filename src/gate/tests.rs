@@ -77,6 +77,11 @@ fn house_that(bounds: Bounds, look: fn() -> BoxFuture<Option<String>>) -> House 
     House { gate: Gate::new(settings), store, seen, looks }
 }
 
+/// A list of these bounds over an empty project.
+pub(super) fn gate_of(bounds: Bounds) -> Gate {
+    Gate::new(settings(bounds, &Arc::default()))
+}
+
 fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
     let store = Arc::new(Model::default());
     Settings {
@@ -89,6 +94,8 @@ fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
         bounds,
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
+        writes: None,
+        registry: Registry::default(),
     }
 }
 
@@ -206,7 +213,7 @@ async fn what_one_project_answers_is_not_anothers() {
 #[tokio::test]
 async fn arguments_before_fresh_and_all_that_costs() {
     let house = house(Bounds { rate_total: 1, concurrent: 0, ..Bounds::default() });
-    assert!(matches!(house.gate.call(wrong(call(&HEAVY))).await, Err(Refusal::Tool(ToolError::Said(_)))));
+    assert!(matches!(house.gate.call(wrong(call(&HEAVY))).await, Err(Refusal::Tool(ToolError::Argument(_)))));
     assert_eq!((house.looks.load(SeqCst), house.seen.last()), (0, Outcome::Refused));
     assert!(house.gate.call(call(&LIGHT)).await.is_ok(), "the total was not touched");
 }

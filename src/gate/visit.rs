@@ -21,6 +21,10 @@ pub enum Route {
     Runs,
     /// A part of one, or how much of it is there: PUT, GET, HEAD.
     Upload,
+    /// The tool API's list of tools (S-tenant): GET, HEAD.
+    Tools,
+    /// A call of one of them: POST, JSON.
+    Call,
 }
 
 impl Route {

@@ -12,7 +12,7 @@ mod tools;
 use serde_json::{Map, Value, json};
 
 use super::{core, faults::Fault};
-use crate::{gate::message::Era, tools::ENTRIES};
+use crate::{gate::message::Era, tools::readers};
 
 /// The `params` of a request.
 pub type Params = Map<String, Value>;
@@ -56,7 +56,7 @@ pub fn answer(method: &str, params: &Params, era: Era) -> Option<Reply> {
 
 /// The registry's tools, then the suite's.
 fn all_tools() -> Vec<Value> {
-    let own = ENTRIES.iter().filter_map(|entry| serde_json::to_value(core::described(entry, true, false, false)).ok());
+    let own = readers().filter_map(|entry| serde_json::to_value(core::described(entry, true, false, false)).ok());
     own.chain(tools::list()).collect()
 }
 

@@ -28,6 +28,8 @@ use crate::{
 const JSON: &str = "application/json";
 /// The type of a transcript: JSON lines.
 const JSONL: &str = "application/jsonl";
+/// The type of a schema.
+const SCHEMA: &str = "application/schema+json";
 
 /// A template and the call that reads what it gives.
 pub struct Template {
@@ -42,7 +44,7 @@ pub struct Template {
 }
 
 /// All templates.
-pub static TEMPLATES: [Template; 2] = [
+pub static TEMPLATES: [Template; 3] = [
     Template {
         uri: uri::RUN_TEMPLATE,
         entry: &calls::RUN,
@@ -59,11 +61,20 @@ pub static TEMPLATES: [Template; 2] = [
         about: "One attempt's whole transcript as JSON lines. attempt is its key, as failures and show give it.",
         mime_type: JSONL,
     },
+    Template {
+        uri: uri::TRACE_TEMPLATE,
+        entry: &calls::TRACE,
+        name: "trace",
+        title: "Trace",
+        about: "A transcript outside a run, with what is known of it. traceId is the id that traces_create was given.",
+        mime_type: JSON,
+    },
 ];
 
-/// The templates of what `caller` may read.
-pub fn templates(caller: &Caller) -> impl Iterator<Item = &'static Template> {
-    TEMPLATES.iter().filter(|template| Lacks::of(caller, template.entry).is_none())
+/// The templates of what there is here and `caller` may read. Where nothing writes there are no traces.
+pub fn templates(core: &Core, caller: &Caller) -> impl Iterator<Item = &'static Template> {
+    let writes = core.writes();
+    TEMPLATES.iter().filter(move |template| (writes || template.uri != uri::TRACE_TEMPLATE) && Lacks::of(caller, template.entry).is_none())
 }
 
 /// The result of `resources/templates/list`.
@@ -76,7 +87,7 @@ pub fn list_templates(core: &Core, params: &Map<String, Value>, asker: &Asker) -
         let Template { uri, name, title, about, mime_type, .. } = template;
         json!({"uriTemplate": uri, "name": name, "title": title, "description": about, "mimeType": mime_type})
     };
-    let all: Vec<Value> = templates(&asker.caller).map(described).collect();
+    let all: Vec<Value> = templates(core, &asker.caller).map(described).collect();
     Ok(results::complete(&json!({"resourceTemplates": all}), asker.era, core.hints()))
 }
 
@@ -110,6 +121,8 @@ pub async fn read(core: &Core, params: &Map<String, Value>, asker: &Asker) -> Re
     let (entry, mime_type, arguments) = match uri::parse(uri) {
         Some(Target::Run { run_id }) => (&calls::RUN, JSON, vec![("runId", run_id)]),
         Some(Target::Transcript { run_id, attempt }) => (&calls::TRANSCRIPT, JSONL, vec![("runId", run_id), ("attempt", attempt)]),
+        Some(Target::Trace { trace_id }) => (&calls::TRACE, JSON, vec![("traceId", trace_id)]),
+        Some(Target::DecisionContract) => (&calls::DECISION_CONTRACT, SCHEMA, Vec::new()),
         // It goes down the list too: it is logged and counted like any other call.
         None => (&tools::UNKNOWN, JSON, Vec::new()),
     };

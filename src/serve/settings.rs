@@ -68,6 +68,8 @@ pub struct Settings {
     pub admin: Option<String>,
     /// Whether it may listen beyond the loopback.
     pub admin_remote: bool,
+    /// Whether the tool API writes; none where it is not served.
+    pub tool_api_writes: Option<bool>,
 }
 
 /// Limits a minute; 0 is off.
@@ -117,9 +119,11 @@ impl Settings {
     /// A sentence that names the flag or key.
     pub fn for_mcp(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
         let endpoints = if flags.path.is_empty() { vec!["/mcp".to_owned()] } else { flags.path.clone() };
-        let mut settings = Self::resolve(flags, config, endpoints)?;
+        let (mut settings, faults) = Self::resolve(flags, config, endpoints);
         settings.admin = flags.admin_listen.clone();
-        Ok(settings)
+        // A fault of theirs is among the faults already.
+        settings.toolsets = toolsets(flags, &config.http, Toolsets::local()).unwrap_or(settings.toolsets);
+        settings.unless(faults)
     }
 
     /// The service of `runlore serve`.
@@ -128,23 +132,31 @@ impl Settings {
     /// A sentence that names the flag or key.
     pub fn for_serve(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
         let endpoints = if flags.path.is_empty() { config.http.endpoints.clone() } else { flags.path.clone() };
-        let mut settings = Self::resolve(flags, config, endpoints)?;
+        let (mut settings, mut faults) = Self::resolve(flags, config, endpoints);
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
         settings.discovery = config.auth.anonymous_discovery;
+        settings.tool_api_writes = Some(tool_api_writes(config.tool_api.writes, |name| std::env::var(name).ok()));
         settings.tenants = !config.tenants.data_dir.is_empty();
         if settings.tenants {
             settings.rates = of_tenants(settings.rates, flags, &config.http);
         }
         if settings.tenants && settings.token.is_some() {
-            return Err("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
+            faults.push("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
         }
         if !settings.tenants && (!config.auth.issuer.is_empty() || !config.auth.local_key_file.is_empty()) {
-            return Err("auth.issuer and auth.local_key_file need tenants.data_dir: tokens are those of organizations' callers".to_owned());
+            faults.push("auth.issuer and auth.local_key_file need tenants.data_dir: tokens are those of organizations' callers".to_owned());
         }
-        Ok(settings)
+        settings.unless(faults)
     }
 
-    fn resolve(flags: &HttpFlags, config: &Config, endpoints: Vec<String>) -> Result<Self, String> {
+    /// Itself, unless there are faults: then all of them, a line each.
+    fn unless(self, faults: Vec<String>) -> Result<Self, String> {
+        if faults.is_empty() { Ok(self) } else { Err(faults.join("\n")) }
+    }
+
+    /// The settings, and what is wrong with them.
+    fn resolve(flags: &HttpFlags, config: &Config, endpoints: Vec<String>) -> (Self, Vec<String>) {
+        let mut faults = Vec::new();
         let http = &config.http;
         let host = flags.host.clone().unwrap_or_else(|| http.host.clone());
         let public = flags.public || http.public;
@@ -154,16 +166,22 @@ impl Settings {
         let behind = LOOPBACK.into_iter().filter(|_| !header.is_empty());
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
-            toolsets: Toolsets::default(),
+            toolsets: toolsets(flags, http, Toolsets::served()).unwrap_or_else(|fault| {
+                faults.push(fault);
+                Toolsets::served()
+            }),
             port: flags.port.unwrap_or(http.port),
             endpoints,
             event_streams: http.event_stream_endpoints.clone(),
             allowed_hosts: chosen(&flags.allowed_host, &http.allowed_hosts),
             allowed_origins: chosen(&flags.allowed_origin, &http.allowed_origins),
-            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)))?,
-            named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)))?,
+            named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)), &mut Vec::new()),
+            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)), &mut faults),
             client_header: Some(header.clone()).filter(|name| !name.is_empty()),
-            token: token(flags)?,
+            token: token(flags).unwrap_or_else(|fault| {
+                faults.push(fault);
+                None
+            }),
             // Only `serve` knows organizations.
             tenants: false,
             tenant_rate: config.tenants.rate_per_min,
@@ -185,33 +203,35 @@ impl Settings {
             http: limits(flags, http),
             admin: None,
             admin_remote: config.admin.allow_remote,
+            // Only `serve` has it (decision 48).
+            tool_api_writes: None,
             public,
             publish_text: http.publish_text,
             host,
         };
-        settings.fault().map_or(Ok(settings), Err)
+        faults.extend(settings.faults());
+        (settings, faults)
     }
 
-    fn fault(&self) -> Option<String> {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
         if self.public && self.token.is_some() {
-            return Some("--public and --token exclude each other: what anybody may read needs no token".to_owned());
+            faults.push("--public and --token exclude each other: what anybody may read needs no token".to_owned());
         }
         let unspecified = matches!(self.host.as_str(), "0.0.0.0" | "::" | "[::]");
         if unspecified && self.allowed_hosts.is_empty() {
-            return Some(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
+            faults.push(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
         }
-        let path = self
-            .endpoints
-            .iter()
-            .find(|path| !is_path(path))
-            .map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"));
-        let origin = self.allowed_origins.iter().find(|origin| !is_origin(origin));
-        let origin = origin.map(|origin| format!("--allowed-origin {origin}: give an origin such as https://app.example, without a path"));
-        let host = self.allowed_hosts.iter().find(|host| host.parse::<http::uri::Authority>().is_err() || host.contains('@'));
-        let host = host.map(|host| format!("--allowed-host {host}: give a host name such as evals.example, or with its port"));
-        let header = self.client_header.as_ref().filter(|name| http::HeaderName::from_bytes(name.as_bytes()).is_err());
-        let header = header.map(|name| format!("--client-header {name}: give a header's name such as X-Real-IP"));
-        path.or(origin).or(host).or(header)
+        let path = self.endpoints.iter().filter(|path| !is_path(path));
+        faults.extend(path.map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash")));
+        let origin = self.allowed_origins.iter().filter(|origin| !is_origin(origin));
+        faults
+            .extend(origin.map(|origin| format!("--allowed-origin {origin}: give an origin such as https://app.example, without a path")));
+        let host = self.allowed_hosts.iter().filter(|host| host.parse::<http::uri::Authority>().is_err() || host.contains('@'));
+        faults.extend(host.map(|host| format!("--allowed-host {host}: give a host name such as evals.example, or with its port")));
+        let header = self.client_header.iter().filter(|name| http::HeaderName::from_bytes(name.as_bytes()).is_err());
+        faults.extend(header.map(|name| format!("--client-header {name}: give a header's name such as X-Real-IP")));
+        faults
     }
 
     /// Who everyone is where no token is asked for.
@@ -241,6 +261,18 @@ impl Settings {
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
+    }
+}
+
+/// The tools that are offered: the flag, then the config, then what is `usual`.
+///
+/// # Errors
+/// A sentence that names the word that is no group of tools.
+pub fn toolsets(flags: &HttpFlags, http: &Http, usual: Toolsets) -> Result<Toolsets, String> {
+    match (flags.toolsets, http.toolsets.as_slice()) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, []) => Ok(usual),
+        (None, words) => Toolsets::parse(&words.join(",")).map_err(|sentence| format!("http.{sentence}")),
     }
 }
 
@@ -277,15 +309,16 @@ fn limits(flags: &HttpFlags, http: &Http) -> Http {
     http
 }
 
-fn networks<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, String> {
+fn networks<'a>(texts: impl Iterator<Item = &'a str>, faults: &mut Vec<String>) -> Vec<IpNet> {
     let network = |text: &str| {
         let single = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
-        text.parse::<IpNet>()
-            .ok()
-            .or_else(single)
-            .ok_or_else(|| format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"))
+        let found = text.parse::<IpNet>().ok().or_else(single);
+        if found.is_none() {
+            faults.push(format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"));
+        }
+        found
     };
-    texts.map(network).collect()
+    texts.filter_map(network).collect()
 }
 
 /// Flag, then RUNLORE_MCP_TOKEN, then a file (decision 17).
@@ -295,6 +328,14 @@ fn token(flags: &HttpFlags) -> Result<Option<StaticToken>, String> {
         (variable("RUNLORE_MCP_TOKEN"), flags.token_file.clone().or_else(|| variable("RUNLORE_MCP_TOKEN_FILE").map(Into::into)));
     let sources = Sources { flag: flags.token.as_deref(), variable: given.as_deref(), file: file.as_deref() };
     StaticToken::load(sources).map_err(|error| error.to_string())
+}
+
+/// A variable comes before the config; only the exact text `true` switches on (decision 73).
+fn tool_api_writes(config: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let said = ["RUNLORE_TOOL_API_WRITES", "EVALGATE_TOOL_API_WRITES"]
+        .into_iter()
+        .find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    said.map_or(config, |value| value == "true")
 }
 
 /// The addresses that `host` and `port` mean.
@@ -326,6 +367,21 @@ mod tests {
         assert_eq!(rates(HttpFlags { host: Some("10.1.2.3".into()), ..HttpFlags::default() }), Ok((120, 600, 600, 4, 300)));
         assert_eq!(rates(HttpFlags { public: true, ..HttpFlags::default() }), Ok((30, 120, 300, 2, 60)));
         assert_eq!(rates(HttpFlags { public: true, rate: Some(0), timeout: Some(5), ..HttpFlags::default() }), Ok((0, 120, 300, 2, 5)));
+    }
+
+    #[test]
+    fn only_the_exact_word_switches_writes_of_the_tool_api_on() {
+        let said = |config, runlore: Option<&str>, evalgate: Option<&str>| {
+            tool_api_writes(config, |name| if name.starts_with("RUNLORE") { runlore } else { evalgate }.map(str::to_owned))
+        };
+        assert!(!said(false, None, None) && said(true, None, None));
+        assert!(said(false, Some("true"), None) && said(false, None, Some("true")) && said(false, Some(""), Some("true")));
+        for word in ["TRUE", "True", "1", "yes", "on", " true", "true ", "false"] {
+            assert!(!said(false, Some(word), None) && !said(false, None, Some(word)) && !said(true, Some(word), None), "{word:?}");
+        }
+        assert!(!said(true, Some("false"), Some("true")), "ours comes first");
+        let served = Settings::for_serve(&HttpFlags::default(), &Config::default()).unwrap();
+        assert!(served.tool_api_writes.is_some() && resolved(HttpFlags::default()).unwrap().tool_api_writes.is_none());
     }
 
     #[test]

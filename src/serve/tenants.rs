@@ -61,6 +61,18 @@ pub fn control(data: &Path, options: &Options, make: bool) -> Result<Control, Cl
     Control::open(&path, options).map_err(|error| refused(error.to_string()))
 }
 
+/// How the files of projects are opened: what was sent and answered for must outlive a power cut, since its sender may have nothing left of it.
+#[must_use]
+pub fn project_options(config: &Config, options: &Options) -> Options {
+    Options { cache_kib: u32::try_from(config.tenants.cache_kib).unwrap_or(u32::MAX), durable: true, ..options.clone() }
+}
+
+/// The file of the project with this id.
+#[must_use]
+pub fn project_file(data: &Path, id: &str) -> PathBuf {
+    data.join(PROJECTS).join(format!("{id}.db"))
+}
+
 /// Makes a directory that nobody else may read, where there is none.
 pub(super) fn private_directory(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) }
@@ -128,8 +140,7 @@ impl House {
         let parts = Parts {
             directory: data.join(PROJECTS),
             tenants: tenants.clone(),
-            // What was sent and answered for must outlive a power cut: its sender may have nothing left of it.
-            options: Options { cache_kib: u32::try_from(set.cache_kib).unwrap_or(u32::MAX), durable: true, ..options },
+            options: project_options(config, &options),
             workers,
             limits: config.query_limits(),
             p_cache_bytes_max: config.goals.p_cache_bytes_max,

@@ -9,11 +9,15 @@ use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
     Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
     RunPoint, RunQuery, Selector, Store, Streak,
+    workspace::{
+        AuditQuery, AuditRow, Authored, AuthoredCase, AuthoredQuery, BaselineRow, Connection, Queued, Remembered, Trace, Workspace,
+    },
 };
 use crate::domain::{
     cell::{Cell, CellKey, Grain},
     declared::Declared,
     extras::Analysis,
+    time::Timestamp,
 };
 
 /// No store.
@@ -22,6 +26,16 @@ pub struct Absent;
 
 fn none<T>() -> Result<T> {
     Err(Error::Internal("a call that is about no project asked for one".to_owned()))
+}
+
+impl super::survey::Survey for Absent {
+    fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        none()
+    }
+
+    fn ranked(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+        none()
+    }
 }
 
 impl Store for Absent {
@@ -144,45 +158,36 @@ impl Store for Absent {
 
 impl crate::store::Catalog for Absent {}
 
-impl crate::store::workspace::Workspace for Absent {
-    fn authored(
-        &self,
-        _: &crate::store::workspace::AuthoredQuery<'_>,
-    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+impl Workspace for Absent {
+    fn authored(&self, _: &AuthoredQuery<'_>) -> Result<(Vec<Authored>, u64)> {
+        none()
     }
 
-    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn authored_cases(&self, _: &str, _: u64, _: usize) -> Result<(Vec<AuthoredCase>, u64)> {
+        none()
     }
 
-    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
-        Ok(std::collections::BTreeMap::new())
+    fn queued(&self, _: &[String]) -> Result<BTreeMap<String, Queued>> {
+        none()
     }
 
-    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn audit(&self, _: &AuditQuery<'_>) -> Result<(Vec<AuditRow>, u64)> {
+        none()
     }
 
-    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn baselines(&self, _: Option<&str>) -> Result<Vec<BaselineRow>> {
+        none()
     }
 
-    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn connections(&self) -> Result<Vec<Connection>> {
+        none()
     }
 
-    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn trace(&self, _: &str, _: Timestamp) -> Result<Option<Trace>> {
+        none()
     }
 
-    fn remembered(
-        &self,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: crate::domain::time::Timestamp,
-    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn remembered(&self, _: &str, _: &str, _: &str, _: Timestamp) -> Result<Option<Remembered>> {
+        none()
     }
 }

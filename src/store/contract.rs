@@ -9,6 +9,7 @@ mod logs;
 mod named;
 mod projections;
 pub(crate) mod random;
+pub(crate) mod workspace;
 
 use super::*;
 use crate::{
@@ -26,6 +27,7 @@ pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
 pub(crate) use named::{names_are_looked_up, short_transcripts_stand_together, transcripts_are_read_whole};
 pub(crate) use projections::*;
+pub(crate) use workspace::*;
 
 /// Makes the suite's tests for the stores that `$fresh` (a `fn() -> Fresh`) gives.
 macro_rules! contract {
@@ -50,6 +52,7 @@ macro_rules! contract {
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
             runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
+            figures_are_sums_of_what_is_known
             the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
             groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
@@ -154,6 +157,26 @@ pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
     assert_eq!(evaluation_cells, [expected]);
     let verdicts: Vec<Verdict> = cells(store, &["Ra"], Grain::Case).into_iter().map(|cell| cell.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::InfraError]);
+}
+
+pub(crate) fn figures_are_sums_of_what_is_known(store: &dyn Store) {
+    let bare = Attempt { cost_usd: None, duration_ms: None, usage: Usage::default(), ..attempt("4", Pass) };
+    log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError), bare]).put(store).unwrap();
+    let figures = store.figures("Ra").unwrap();
+    let expected = crate::domain::figures::Figures {
+        attempts: 4,
+        cost_usd: Some(0.375),
+        costed: 3,
+        // What broke says little of how long a whole attempt takes.
+        duration_ms: Some(3000),
+        timed: 2,
+        input_tokens: Some(9),
+        output_tokens: None,
+        total_tokens: Some(u64::from(u32::MAX) * 6),
+        tokened: 3,
+    };
+    assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("e".to_owned(), expected)]);
+    assert!(store.figures("none").unwrap().is_empty());
 }
 
 pub(crate) fn a_run_says_what_its_logs_say(store: &dyn Store) {

@@ -5,6 +5,8 @@
 
 mod catalog;
 mod projections;
+mod survey;
+mod workspace;
 mod world;
 
 use std::{
@@ -16,8 +18,9 @@ use std::{
     },
 };
 
-use super::*;
+use super::{workspace::rules, *};
 use crate::domain::{attempt::Attempt, compare, extras::Extras, grouping, key, log::LogHeader};
+use workspace::Desk;
 use world::{KeptAttempt, World};
 
 /// A store in memory.
@@ -40,6 +43,7 @@ struct State {
     last_number: i64,
     /// Every evaluation ever seen; its number is its place, from 1.
     evaluations: Vec<String>,
+    desk: Desk,
 }
 
 struct File {
@@ -311,12 +315,16 @@ impl Store for Model {
     fn apply(&self, change: Change<'_>) -> Result<Applied> {
         let mut state = self.state();
         let applied = match change {
-            Change::Log(change) => state.log(change)?,
+            Change::Log(change) => match state.reserved(&change) {
+                Some(why) => return Err(Error::Import(why)),
+                None => state.log(change)?,
+            },
+            Change::Skipped { file, .. } if file.path.starts_with(rules::QUEUE) => Applied::default(),
             Change::Skipped { file, broken: true, reason } => state.skipped(file, FileState::Broken(reason)),
             Change::Skipped { file, broken: false, reason } => state.skipped(file, FileState::Skipped(reason)),
             Change::Vanished { paths } => {
                 // One by one: the second of two paths may be a copy that goes with the first.
-                let gone = paths.iter().filter(|path| state.take(path, None).is_some()).count();
+                let gone = paths.iter().filter(|path| !path.starts_with(rules::QUEUE) && state.take(path, None).is_some()).count();
                 Applied { changed: gone > 0, ..Applied::default() }
             }
             Change::Remarks { path, remarks } => {
@@ -325,7 +333,10 @@ impl Store for Model {
                 }
                 Applied::default()
             }
-            Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => return Err(Error::ReadOnly),
+            Change::Deed(both) => state.deed(&both.0, both.1),
+            Change::Refused { deed, outcome, reason } => state.refused(&deed, outcome, reason),
+            Change::Queue(change) => state.queue(change)?,
+            Change::Synced { connection, health } => state.synced(&connection, health),
             Change::Refresh | Change::SearchIndex => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
@@ -340,7 +351,8 @@ impl Store for Model {
 
     fn files(&self, source: Option<&str>) -> Result<Vec<FileRow>> {
         let rows = self.state().files.values().map(|file| file.row.clone()).collect::<Vec<_>>();
-        Ok(rows.into_iter().filter(|row| source.is_none() || row.stamp.source.as_deref() == source).collect())
+        let fits = |row: &FileRow| source.is_none() || row.stamp.source.as_deref() == source;
+        Ok(rows.into_iter().filter(|row| fits(row) && !row.stamp.path.starts_with(rules::QUEUE)).collect())
     }
 
     fn remarks(&self) -> Result<BTreeMap<String, Vec<String>>> {
@@ -614,54 +626,12 @@ fn story(earlier: &[(Verdict, RunPoint)], own: Option<Verdict>, run: &RunPoint) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::contract::{Fresh, contract};
+    use crate::store::contract::{Fresh, contract, workspace_contract};
 
     fn fresh() -> Fresh {
         Fresh { store: Box::new(Model::default()), _dir: None }
     }
 
     contract!(fresh);
-}
-
-impl crate::store::workspace::Workspace for Model {
-    fn authored(
-        &self,
-        _: &crate::store::workspace::AuthoredQuery<'_>,
-    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
-        Ok(std::collections::BTreeMap::new())
-    }
-
-    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn remembered(
-        &self,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: crate::domain::time::Timestamp,
-    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
+    workspace_contract!(fresh);
 }

@@ -5,12 +5,15 @@
 
 mod append;
 mod attempts;
+mod authored;
+mod baselines;
 mod bases;
 mod catalog;
 mod cells;
 mod connect;
 pub mod control;
 mod count;
+mod deed;
 mod extras;
 mod fault;
 mod groups;
@@ -20,6 +23,7 @@ mod names;
 pub mod open;
 mod projections;
 pub mod query;
+mod queue;
 mod rebuild;
 mod record;
 mod records;
@@ -28,7 +32,12 @@ mod regroup;
 mod runs;
 mod search;
 mod series;
+mod sources;
 mod streaks;
+mod survey;
+mod traces;
+mod trail;
+mod workspace;
 mod write;
 
 #[cfg(test)]
@@ -174,6 +183,16 @@ impl Sqlite {
                 (check.value, check.label, check.answer, check.reason) = (None, None, None, None);
             }
         }
+    }
+}
+
+impl super::survey::Survey for Sqlite {
+    fn figures(&self, run: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        self.read(|connection| survey::figures(connection, run))
+    }
+
+    fn ranked(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+        survey::search(documents, words, limit)
     }
 }
 
@@ -345,48 +364,5 @@ impl Store for Sqlite {
             return Ok(None);
         }
         self.read(|connection| attempts::transcript(connection, run, key, offset, limit))
-    }
-}
-
-impl crate::store::workspace::Workspace for Sqlite {
-    fn authored(
-        &self,
-        _: &crate::store::workspace::AuthoredQuery<'_>,
-    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
-        Ok(std::collections::BTreeMap::new())
-    }
-
-    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
-    }
-
-    fn remembered(
-        &self,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: crate::domain::time::Timestamp,
-    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
     }
 }

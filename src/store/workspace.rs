@@ -5,6 +5,8 @@
 //! its idempotency key and writes the audit row; a refused one leaves its row and nothing else. The trail is only added to.
 //! Does not: decide who may (the gate does), or run anything (the worker does).
 
+pub(crate) mod rules;
+
 use std::{collections::BTreeMap, net::IpAddr};
 
 use serde::{Deserialize, Serialize};

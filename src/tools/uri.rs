@@ -1,4 +1,4 @@
-//! The URIs of resources (S-history): a run's record, an attempt's transcript.
+//! The URIs of resources: a run's record and an attempt's transcript (S-history), a trace (decision 30).
 //!
 //! Promises: ids are percent-encoded, so that each is one segment whatever it holds; what is written here is read back here, and `reeval://` is
 //! read too.
@@ -14,6 +14,8 @@ pub enum Target {
         /// The run's whole id.
         run_id: String,
     },
+    /// The schema of the decision contract, which is no project's.
+    DecisionContract,
     /// An attempt's transcript.
     Transcript {
         /// The run's whole id.
@@ -21,12 +23,22 @@ pub enum Target {
         /// The attempt's whole key.
         attempt: String,
     },
+    /// A trace.
+    Trace {
+        /// Its whole id.
+        trace_id: String,
+    },
 }
 
 /// How a client makes the URI of a run: RFC 6570, whose simple expansion encodes as [`run`] does.
 pub const RUN_TEMPLATE: &str = "runlore://runs/{runId}";
 /// How a client makes the URI of a transcript.
 pub const TRANSCRIPT_TEMPLATE: &str = "runlore://runs/{runId}/transcripts/{attempt}";
+/// How a client makes the URI of a trace.
+pub const TRACE_TEMPLATE: &str = "runlore://traces/{traceId}";
+
+/// The URI of the decision contract's schema.
+pub const DECISION_CONTRACT: &str = "runlore://schemas/decision-contract";
 
 /// The schemes that are read; the first is the one that is written.
 const SCHEMES: [&str; 2] = ["runlore", "reeval"];
@@ -43,6 +55,12 @@ pub fn transcript(run_id: &str, attempt: &str) -> String {
     format!("runlore://runs/{}/transcripts/{}", encoded(run_id), encoded(attempt))
 }
 
+/// The URI of a trace.
+#[must_use]
+pub fn trace(trace_id: &str) -> String {
+    format!("runlore://traces/{}", encoded(trace_id))
+}
+
 /// What `uri` names; none where it is no URI of ours.
 #[must_use]
 pub fn parse(uri: &str) -> Option<Target> {
@@ -50,9 +68,11 @@ pub fn parse(uri: &str) -> Option<Target> {
     let segments = (segments.next(), segments.next(), segments.next(), segments.next(), segments.next());
     match segments {
         (Some("runs"), Some(run), None, ..) => Some(Target::Run { run_id: decoded(run)? }),
+        (Some("schemas"), Some("decision-contract"), None, ..) => Some(Target::DecisionContract),
         (Some("runs"), Some(run), Some("transcripts"), Some(attempt), None) => {
             Some(Target::Transcript { run_id: decoded(run)?, attempt: decoded(attempt)? })
         }
+        (Some("traces"), Some(trace), None, ..) => Some(Target::Trace { trace_id: decoded(trace)? }),
         _ => None,
     }
 }
@@ -117,6 +137,12 @@ mod tests {
     }
 
     #[test]
+    fn the_contract_has_one_uri() {
+        assert_eq!(parse(DECISION_CONTRACT), Some(Target::DecisionContract));
+        assert!(parse("runlore://schemas").is_none() && parse("runlore://schemas/decision-contract/x").is_none());
+    }
+
+    #[test]
     fn other_spellings_are_read() {
         for uri in ["reeval://runs/a%2fb", "RUNLORE://runs/a%2Fb", "runlore://runs/%61%2F%62"] {
             assert_eq!(parse(uri), run_of("a/b"), "{uri}");
@@ -149,6 +175,8 @@ mod tests {
             "runlore://runs/%FF",
             "runlore://runs/a?b",
             "runlore://runs/a#b",
+            "runlore://traces/a/b",
+            "runlore://traces/",
         ] {
             assert_eq!(parse(uri), None, "{uri}");
         }
@@ -158,6 +186,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back(run_id in "\\PC{1,20}", attempt in "\\PC{1,20}") {
             prop_assert_eq!(parse(&run(&run_id)), run_of(&run_id));
+            prop_assert_eq!(parse(&trace(&run_id)), Some(Target::Trace { trace_id: run_id.clone() }));
             prop_assert_eq!(parse(&transcript(&run_id, &attempt)), Some(Target::Transcript { run_id, attempt }));
         }
 

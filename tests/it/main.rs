@@ -16,6 +16,7 @@ mod bad_input;
 mod catalog;
 mod cli;
 mod clients;
+mod commands;
 mod demo;
 mod evidence;
 mod harness;

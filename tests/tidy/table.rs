@@ -119,9 +119,9 @@ pub const MODULES: &[Module] = &[
     },
     Module {
         path: "commands",
-        may: &["domain", "config", "clock", "telemetry", "telemetry::redaction", "tools", "store"],
-        tests: &[],
-        reason: "child processes: as tools, and for questions that must starve nobody; of the store only what goes through the pipe",
+        may: &["domain", "config", "clock", "telemetry", "telemetry::redaction", "tools", "store", "transcript"],
+        tests: &["store::model"],
+        reason: "child processes: as tools, for questions that must starve nobody, and for queued runs, whose results go to a store that is handed in",
     },
     Module {
         path: "gate",
@@ -183,10 +183,15 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign { path: "getrandom", only: &["clock"], tests: true, reason: "randomness has one source, as time has" },
     Foreign {
         path: "ureq",
-        only: &["auth::jwks", "cli::push"],
+        only: &["auth::jwks", "cli::push", "telemetry::outside"],
         tests: false,
-        reason: "what the program asks of other servers is asked in one place each: keys, and what is pushed",
+        reason: "what the program asks of other servers is asked in one place each: keys, what is pushed, and what hooks tell",
     },
+    Foreign { path: "opentelemetry", only: &["telemetry::otlp"], tests: false, reason: "one file knows how spans travel" },
+    Foreign { path: "opentelemetry_sdk", only: &["telemetry::otlp"], tests: false, reason: "one file knows how spans travel" },
+    Foreign { path: "opentelemetry_otlp", only: &["telemetry::otlp"], tests: false, reason: "one file knows how spans travel" },
+    Foreign { path: "opentelemetry_http", only: &["telemetry::otlp"], tests: false, reason: "one file knows how spans travel" },
+    Foreign { path: "sentry", only: &["telemetry::sentry"], tests: false, reason: "one file knows how faults travel" },
     Foreign { path: "governor", only: &["gate::limiter"], tests: false, reason: "one way to count a rate" },
     Foreign {
         path: "prometheus",

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
-    domain::{outcome::Counts, time::Timestamp},
+    domain::{decision, outcome::Counts, time::Timestamp},
     store::{Run, RunPoint, RunQuery, Selector},
     tools::{self, Answer, Ctx, Entry, ToolError, Weight, cursor::List, history::show, uri},
 };
@@ -38,6 +38,12 @@ pub static RUN: Entry = Entry { name: "resources/run", run, ..LIST };
 /// `resources/read` of a transcript. Heavy, so that few of these texts are held at once.
 pub static TRANSCRIPT: Entry =
     Entry { name: "resources/transcript", scopes: &[&["eval:read"], &["traces:read"]], weight: Weight::Heavy, run: transcript, ..LIST };
+/// `resources/read` of a trace. Not kept: it is gone when its day comes, whatever else happens.
+pub static TRACE: Entry = Entry { name: "resources/trace", scopes: &[&["traces:read"]], cacheable: false, run: trace, ..LIST };
+
+/// `resources/read` of the decision contract's schema: about no project, for whoever may call.
+pub static DECISION_CONTRACT: Entry =
+    Entry { name: "resources/decision-contract", of_project: false, scopes: &[], run: decision_contract, ..LIST };
 
 /// Whether the thing that was to be read is there; else the answer's text says what may be the reason.
 #[must_use]
@@ -74,7 +80,8 @@ fn list(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
     let (mut runs, _) = ctx.store.runs(&RunQuery { before, limit: PAGE + 1, ..RunQuery::default() })?;
     let more = runs.len() > PAGE;
     runs.truncate(PAGE);
-    let mut result = json!({"resources": runs.iter().map(listed).collect::<Vec<Value>>()});
+    let end = Some(contract()).filter(|_| !more);
+    let mut result = json!({"resources": runs.iter().map(listed).chain(end).collect::<Vec<Value>>()});
     if let (Some(last), true, Some(map)) = (runs.last(), more, result.as_object_mut()) {
         map.insert("nextCursor".to_owned(), pages.at(&(last.created_at.millis(), &last.run_id)).into());
     }
@@ -134,6 +141,15 @@ impl Write for Capped {
     }
 }
 
+fn decision_contract(_: &Ctx, _: Map<String, Value>) -> Result<Answer, ToolError> {
+    Ok(Answer { json: raw(&true)?, text: decision::SCHEMA.to_owned(), lasting: true })
+}
+
+/// The schema as a resource; it stands after the last run.
+fn contract() -> Value {
+    json!({"uri": uri::DECISION_CONTRACT, "name": "decision-contract", "title": "JSON Schema of the decision contract", "mimeType": "application/schema+json"})
+}
+
 fn transcript(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
     let (Some(run), Some(attempt)) = (by_id(ctx, &arguments)?, text(&arguments, "attempt")) else { return absent(ctx) };
     let max = ctx.limits.resource_bytes;
@@ -147,6 +163,43 @@ fn transcript(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolEr
         ))),
         Some(found) => body(ctx, found.text),
     }
+}
+
+/// A trace, as its reader gets it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TraceRecord<'a> {
+    trace_id: &'a str,
+    name: &'a str,
+    status: Option<&'a str>,
+    duration_ms: Option<u64>,
+    metadata: &'a Map<String, Value>,
+    created_at: String,
+    created_by: &'a str,
+    expires_at: String,
+    /// Each as it was sent, but for secrets.
+    lines: Vec<&'a RawValue>,
+}
+
+fn trace(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
+    let Some(found) = text(&arguments, "traceId").map(|id| ctx.store.trace(id, ctx.now)).transpose()?.flatten() else { return absent(ctx) };
+    let lines: Result<Vec<&RawValue>, _> = found.lines.iter().map(|line| serde_json::from_str(line)).collect();
+    let record = TraceRecord {
+        trace_id: &found.trace_id,
+        name: &found.name,
+        status: found.status.as_deref(),
+        duration_ms: found.duration_ms,
+        metadata: &found.metadata,
+        created_at: found.created_at.rfc3339(),
+        created_by: &found.created_by,
+        expires_at: found.expires_at.rfc3339(),
+        lines: lines.map_err(|error| ToolError::Internal(format!("a line of a trace is no JSON text: {error}")))?,
+    };
+    let max = ctx.limits.resource_bytes;
+    let mut capped = Capped { bytes: Vec::new(), max };
+    let large = |_| ToolError::Said(format!("this trace takes more than {max} bytes, the most that a resource may have"));
+    serde_json::to_writer(&mut capped, &record).map_err(large)?;
+    body(ctx, String::from_utf8(capped.bytes).map_err(|error| ToolError::Internal(error.to_string()))?)
 }
 
 #[cfg(test)]

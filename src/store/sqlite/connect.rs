@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("0001_base.sql"),
     include_str!("0002_open.sql"),
     include_str!("0003_extras.sql"),
@@ -29,12 +29,13 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("0006_groups.sql"),
     include_str!("0007_measures.sql"),
     include_str!("0008_shared.sql"),
+    include_str!("0009_workspace.sql"),
     include_str!("0010_search.sql"),
 ];
 /// Written into the file's header ("rlor"), so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x726c_6f72;
 /// Prepared statements that a connection keeps: more than there are texts in this adapter.
-const STATEMENTS_KEPT: usize = 160;
+const STATEMENTS_KEPT: usize = 240;
 /// Twice SQLite's own: half as many writes for an import, and a chunk of a short transcript fits beside others. Only a new file takes it.
 const PAGE_BYTES: i64 = 8192;
 /// What the write-ahead log shrinks to after a checkpoint, so that one large import does not leave a large file behind.

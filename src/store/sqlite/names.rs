@@ -19,7 +19,10 @@ use crate::{
         outcome::Outcome,
         time::Timestamp,
     },
-    store::{Error, FileRow, FileStamp, FileState, Kind, Result},
+    store::{
+        Error, FileRow, FileStamp, FileState, Kind, Result,
+        workspace::{EvaluationStatus, rules},
+    },
 };
 
 pub(super) fn generation(connection: &Connection) -> Result<u64> {
@@ -40,11 +43,13 @@ pub(super) const BROKEN: i64 = 3;
 
 const FILE: &str = "SELECT path, size, mtime_ns, digest, source, state, detail FROM files";
 
+/// What was looked at; runs of the queue are no files, though their logs have a row here as all logs have.
 pub(super) fn files(connection: &Connection, source: Option<&str>) -> Result<Vec<FileRow>> {
     let filter = if source.is_some() { "WHERE source = ?1" } else { "WHERE ?1 IS NULL" };
     let mut statement = connection.prepare_cached(&format!("{FILE} {filter} ORDER BY path"))?;
     let rows = statement.query_and_then([source], file_row)?;
-    rows.collect()
+    let queued = |row: &Result<FileRow>| row.as_ref().is_ok_and(|row| row.stamp.path.starts_with(rules::QUEUE));
+    rows.filter(|row| !queued(row)).collect()
 }
 
 pub(super) fn file(connection: &Connection, path: &str) -> Result<Option<FileRow>> {
@@ -235,6 +240,7 @@ words! {
     Kind => [Kind::Recorded, Kind::Scratch];
     Pick => Pick::ALL;
     AnalysisSource => AnalysisSource::ALL;
+    EvaluationStatus => EvaluationStatus::ALL;
 }
 
 /// A count as SQLite holds integers; what does not fit stands at the end of the range.

@@ -11,7 +11,7 @@ mod views;
 use super::*;
 use crate::{
     auth::Caller,
-    store::contract::{Fresh, contract},
+    store::contract::{Fresh, contract, workspace_contract},
 };
 
 fn open(path: &Path) -> Result<Sqlite> {
@@ -25,6 +25,7 @@ fn fresh() -> Fresh {
 }
 
 contract!(fresh);
+workspace_contract!(fresh);
 
 mod random {
     use proptest::prelude::*;

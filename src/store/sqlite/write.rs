@@ -6,28 +6,30 @@
 use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 
 use super::{
-    append, extras,
+    append, deed, extras,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
-    record, records, refresh,
+    queue, record, records, refresh,
     regroup::{self, Touched},
-    search,
+    search, sources,
 };
 use crate::{
     domain::{declared::Declared, grouping, log::RunStatus},
-    store::{Applied, Change, FileRow, FileStamp, FileState, Kind, LogChange, Result},
+    store::{Applied, Change, Error, FileRow, FileStamp, FileState, Kind, LogChange, Result, workspace::rules},
 };
 
 pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<Applied> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let applied = match change {
-        Change::Log(change) => log(&mut transaction, change)?,
+        Change::Log(change) => imported(&mut transaction, change)?,
+        Change::Skipped { file, .. } if file.path.starts_with(rules::QUEUE) => Applied::default(),
         Change::Skipped { file, broken, reason } => skipped(&transaction, &file, if broken { BROKEN } else { SKIPPED }, &reason)?,
         Change::Vanished { paths } => vanished(&transaction, &paths)?,
         Change::Declared(declared) => declare(&transaction, &declared)?,
         Change::Remarks { path, remarks } => remark(&transaction, &path, &remarks)?,
-        Change::Deed(_) | Change::Refused { .. } | Change::Queue(_) | Change::Synced { .. } => {
-            return Err(crate::store::Error::Internal("the workspace is not here".to_owned()));
-        }
+        Change::Deed(both) => deed::apply(&mut transaction, &both.0, both.1)?,
+        Change::Refused { deed, outcome, reason } => deed::refused(&transaction, &deed, outcome, &reason)?,
+        Change::Queue(change) => queue::apply(&mut transaction, change)?,
+        Change::Synced { connection, health } => sources::synced(&transaction, &connection, &health)?,
         Change::SearchIndex => {
             search::index::step(&transaction)?;
             Applied { left: search::index::is_behind(&transaction)?, ..Applied::default() }
@@ -41,7 +43,21 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
     Ok(applied)
 }
 
-fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Applied> {
+/// A log that comes from outside. What a run of the queue came to, only its worker says.
+fn imported(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Applied> {
+    if change.file.path.starts_with(rules::QUEUE) {
+        return Err(Error::Import(rules::kept_for_queue()));
+    }
+    for name in [&change.header.run_key, &change.header.log_id] {
+        if queue::has(transaction, name)? {
+            return Err(Error::Import(rules::kept_for_worker(name)));
+        }
+    }
+    log(transaction, change)
+}
+
+/// Writes a log in the place of what its file or its id held.
+pub(super) fn log(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<Applied> {
     let held = names::file(transaction, &change.file.path)?;
     if let Some(applied) = unchanged(transaction, held.as_ref(), &change)? {
         return Ok(applied);
@@ -201,7 +217,7 @@ fn skipped(transaction: &Transaction<'_>, file: &FileStamp, code: i64, reason: &
 fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> {
     let mut touched = Touched::default();
     let mut changed = false;
-    for path in paths {
+    for path in paths.iter().filter(|path| !path.starts_with(rules::QUEUE)) {
         let Some(held) = names::file(transaction, path)? else { continue };
         changed = true;
         release(transaction, Some(&held), None, &mut touched)?;

@@ -19,19 +19,21 @@ use crate::{
     domain::{
         cell::{Cell, Grain},
         compare::{Pair, Status, order, pairs},
+        decision::EvidenceSummary,
         evidence::{Evidence, Family},
         outcome::Counts,
         time::{self, Timestamp},
     },
-    store::{Kind, RunPoint, RunQuery},
+    store::{Kind, Run, RunPoint, RunQuery},
     tools::{Ctx, Tool, ToolError, arguments::Hundredths, cursor::List, render, resolve},
 };
 
 mod cases;
-mod changes;
+pub mod changes;
 pub mod handle;
 mod page;
 mod rows;
+pub mod sides;
 mod stacks;
 #[cfg(test)]
 mod tests;
@@ -47,14 +49,14 @@ use stacks::Stacks;
 pub enum Compare {}
 
 /// The arguments of `compare`.
-#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// The newer run: latest (the default), latest~N, an id, the beginning of one, or a Git sha.
     #[arg(long, value_name = "RUN")]
     #[serde(default)]
     pub head: Option<String>,
-    /// The older run. Without it: the nearest earlier recorded completed run that shares evaluations, a Git ancestor first.
+    /// The older run, or baseline for the accepted one. Without it: the nearest earlier recorded completed run that shares evaluations, a Git ancestor first.
     #[arg(long, value_name = "RUN")]
     #[serde(default)]
     pub base: Option<String>,
@@ -116,6 +118,8 @@ pub struct Output {
     pub suite_reason: Option<String>,
     /// What the rows' p values were adjusted over; null where no row changed enough to be found.
     pub family: Option<Family>,
+    /// The same as evidence in the decision contract's form.
+    pub evidence_summary: EvidenceSummary,
     /// What else should be known.
     pub note: Option<String>,
     /// How many rows are here.
@@ -193,9 +197,7 @@ impl Tool for Compare {
         if let Some(end) = &end {
             (input.head, input.base) = (end.head.clone(), end.base.clone());
         }
-        let whole = compared(ctx, &input, end.as_ref())?;
-        let mut output = listed(ctx, &input, whole, end.as_ref().map(|end| &end.row))?;
-        handle::give(&mut output, &input);
+        let mut output = answer(ctx, &input, end.as_ref())?;
         output.next_cursor = output.rows.last().filter(|_| !output.complete).map(|last| list.at(&End::of(&output, last)));
         Ok(output)
     }
@@ -209,6 +211,18 @@ impl Tool for Compare {
     }
 }
 
+/// The rows from the one after `end` on, the worst of all where there is none.
+///
+/// # Errors
+/// As the store, and for arguments that mean nothing.
+pub fn answer(ctx: &Ctx, input: &Input, end: Option<&End>) -> Result<Output, ToolError> {
+    let mut whole = compared(ctx, input, end)?;
+    whole.output.evidence_summary = sides::evidence(ctx, &whole)?;
+    let mut output = listed(ctx, input, whole, end.map(|end| &end.row))?;
+    handle::give(&mut output, input);
+    Ok(output)
+}
+
 /// A whole comparison, before rows are listed.
 pub struct Whole {
     /// All but the rows.
@@ -219,6 +233,8 @@ pub struct Whole {
     places: BTreeMap<String, RunPoint>,
     /// Whether removed rows are listed where nobody asks.
     removed: bool,
+    /// The two runs, where the rows are of two.
+    runs: Option<(Run, Option<Run>)>,
 }
 
 impl Whole {
@@ -241,7 +257,11 @@ impl Whole {
                 "{apart} rows are not comparable: they were measured in another way, and cannot be said to be worse or better."
             )),
         });
-        Self { output: Output { counts, suite, suite_reason, family, note, ..output }, rows, places, removed }
+        Self { output: Output { counts, suite, suite_reason, family, note, ..output }, rows, places, removed, runs: None }
+    }
+
+    fn between(self, head: Run, base: Option<Run>) -> Self {
+        Self { runs: Some((head, base)), ..self }
     }
 }
 
@@ -266,13 +286,15 @@ fn compared(ctx: &Ctx, input: &Input, end: Option<&End>) -> Result<Whole, ToolEr
 pub fn two_runs(ctx: &Ctx, input: &Input) -> Result<Whole, ToolError> {
     let head = resolve::run(ctx, input.head.as_deref().unwrap_or("latest"))?;
     let cells = cells_of(ctx, input, &head.run_id)?;
+    let counts = cells.iter().fold(Counts::default(), |sum, cell| sum.plus(cell.counts));
     let nothing = if cells.is_empty() { Some(kept::none_in(ctx, &head, input.filter.as_deref())?) } else { None };
-    let base = match &input.base {
-        Some(text) => Some(resolve::run(ctx, text)?),
-        None => base::select(ctx, &head, &all_cells(ctx, input, &head.run_id, &cells)?)?,
-    };
-    let Some(base) = base else {
-        return Ok(Whole::of(no_baseline(head.run_id, nothing), Measured::default(), BTreeMap::new(), true));
+    let named = input.base.as_deref();
+    // A run that is named needs no look at what the head holds besides; a baseline is of what is asked for.
+    let of = if named.is_none() { all_cells(ctx, input, &head.run_id, &cells)? } else { cells.clone() };
+    let Some(base) = base::of(ctx, &head, &of, named)? else {
+        let measured = Measured { counts: BothCounts { head: counts, base: Counts::default() }, ..Measured::default() };
+        let output = no_baseline(head.run_id.clone(), nothing);
+        return Ok(Whole::of(output, measured, BTreeMap::new(), true).between(head, None));
     };
     let before = cells_of(ctx, input, &base.run_id)?;
     let pairs = pairs(cells, before);
@@ -282,7 +304,7 @@ pub fn two_runs(ctx: &Ctx, input: &Input) -> Result<Whole, ToolError> {
     let changes = changes::between(&stacks, &[(head.run_id.clone(), base.run_id.clone())]);
     let measured = rows::measured(ctx, input, pairs, &stacks, &BTreeMap::new())?;
     let output = Output { head: Some((&head).into()), base: Some((&base).into()), changes, note: nothing, ..Output::default() };
-    Ok(Whole::of(output, measured, BTreeMap::new(), shared * 2 > held))
+    Ok(Whole::of(output, measured, BTreeMap::new(), shared * 2 > held).between(head, Some(base)))
 }
 
 fn cells_of(ctx: &Ctx, input: &Input, run: &str) -> Result<Vec<Cell>, ToolError> {
@@ -330,7 +352,7 @@ fn no_baseline(run_id: String, nothing: Option<String>) -> Output {
 
 /// The rows that are listed, worst first, from the one after `after` on.
 fn listed(ctx: &Ctx, input: &Input, whole: Whole, after: Option<&RowKey>) -> Result<Output, ToolError> {
-    let Whole { output, mut rows, places, removed } = whole;
+    let Whole { output, mut rows, places, removed, .. } = whole;
     let removed = input.all || removed;
     let statuses = Statuses::of(rows.iter().map(|(row, _)| row.status));
     rows.retain(|(row, _)| (input.all || row.status != Status::Same) && (removed || row.status != Status::Removed));

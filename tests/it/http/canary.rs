@@ -205,7 +205,7 @@ fn what_is_published_with_its_texts_tells_them() {
 
 #[test]
 fn a_member_who_filled_the_cache_tells_a_stranger_nothing() {
-    let more = "public = true\nrate_total_per_min = 0\nrequest_rate_per_min = 0";
+    let more = "public = true\nrate_per_min = 0\nrate_total_per_min = 0\nrequest_rate_per_min = 0";
     let town = Town::holding("rate_per_min = 0", more, &project());
     town.said(&["project", "visibility", "zeta/main", "public"]);
     let path = "/mcp/zeta/main";

@@ -20,7 +20,7 @@ use crate::{
         time::Timestamp,
     },
     importers::{Input, Item, Limits, Opened, Refused, beside::Beside},
-    store::*,
+    store::{workspace::*, *},
     telemetry::redaction::Redactor,
 };
 
@@ -310,45 +310,46 @@ impl Store for Memory {
 
 impl crate::store::Catalog for Memory {}
 
-impl crate::store::workspace::Workspace for Memory {
-    fn authored(
-        &self,
-        _: &crate::store::workspace::AuthoredQuery<'_>,
-    ) -> crate::store::Result<(Vec<crate::store::workspace::Authored>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+impl survey::Survey for Memory {
+    fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
+        Ok(BTreeMap::new())
     }
 
-    fn authored_cases(&self, _: &str, _: u64, _: usize) -> crate::store::Result<(Vec<crate::store::workspace::AuthoredCase>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn ranked(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
+        Ok((Vec::new(), 0))
+    }
+}
+
+impl Workspace for Memory {
+    fn authored(&self, _: &AuthoredQuery<'_>) -> Result<(Vec<Authored>, u64)> {
+        Ok((Vec::new(), 0))
     }
 
-    fn queued(&self, _: &[String]) -> crate::store::Result<std::collections::BTreeMap<String, crate::store::workspace::Queued>> {
-        Ok(std::collections::BTreeMap::new())
+    fn authored_cases(&self, _: &str, _: u64, _: usize) -> Result<(Vec<AuthoredCase>, u64)> {
+        Ok((Vec::new(), 0))
     }
 
-    fn audit(&self, _: &crate::store::workspace::AuditQuery<'_>) -> crate::store::Result<(Vec<crate::store::workspace::AuditRow>, u64)> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn queued(&self, _: &[String]) -> Result<BTreeMap<String, Queued>> {
+        Ok(BTreeMap::new())
     }
 
-    fn baselines(&self, _: Option<&str>) -> crate::store::Result<Vec<crate::store::workspace::BaselineRow>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn audit(&self, _: &AuditQuery<'_>) -> Result<(Vec<AuditRow>, u64)> {
+        Ok((Vec::new(), 0))
     }
 
-    fn connections(&self) -> crate::store::Result<Vec<crate::store::workspace::Connection>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn baselines(&self, _: Option<&str>) -> Result<Vec<BaselineRow>> {
+        Ok(Vec::new())
     }
 
-    fn trace(&self, _: &str, _: crate::domain::time::Timestamp) -> crate::store::Result<Option<crate::store::workspace::Trace>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn connections(&self) -> Result<Vec<Connection>> {
+        Ok(Vec::new())
     }
 
-    fn remembered(
-        &self,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: crate::domain::time::Timestamp,
-    ) -> crate::store::Result<Option<crate::store::workspace::Remembered>> {
-        Err(crate::store::Error::Internal("the workspace is not here".to_owned()))
+    fn trace(&self, _: &str, _: Timestamp) -> Result<Option<Trace>> {
+        Ok(None)
+    }
+
+    fn remembered(&self, _: &str, _: &str, _: &str, _: Timestamp) -> Result<Option<Remembered>> {
+        Ok(None)
     }
 }
