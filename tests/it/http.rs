@@ -8,6 +8,7 @@ mod auth;
 mod bodies;
 mod cache;
 mod callers;
+mod canary;
 mod connections;
 mod drain;
 mod envelope;
