@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod baseline;
+pub mod check_config;
 pub mod commands;
 pub mod control;
 pub mod decision;
@@ -29,6 +30,7 @@ pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod warm;
 pub mod worker;
 pub mod workplace;
 
@@ -126,6 +128,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(check_config::command())
         .subcommand(decision::command())
         .subcommand(audit::command())
         .subcommand(baseline::command())
@@ -147,6 +150,7 @@ pub fn command() -> Command {
         .subcommand(serve::command())
         .subcommand(token::command())
         .subcommand(worker::command())
+        .subcommand(warm::command())
         .subcommands(tools)
 }
 
@@ -154,6 +158,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "check-config" => check_config::run(inner, output),
         "decision" => decision::run(inner, output),
         "audit" => audit::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
@@ -188,6 +193,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
         crate::commands::executor::guard::VERB => executor_guard::run(inner),
+        "warm" => warm::run(&place, output),
         "worker" => {
             let args = worker::WorkerArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             worker::run(&args, &place, output)
@@ -211,6 +217,7 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("check-config", "is about a server's configuration, not a project's history"),
         ("decision", "is about a file, not a project's history"),
         ("audit", "shows who did what, which is an operator's to read"),
         ("baseline", "writes: what is accepted is a person's decision"),
@@ -232,6 +239,7 @@ mod tests {
         ("token", "makes credentials: who gets one is a person's decision"),
         ("worker", "runs programs: an operator's decision"),
         (crate::commands::executor::guard::VERB, "is a part of the worker"),
+        ("warm", "writes: what later calls read is worked out beforehand"),
         ("help", "is clap's"),
     ];
 

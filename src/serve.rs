@@ -7,6 +7,7 @@
 pub mod accept;
 pub mod connections;
 pub mod flags;
+pub mod hooks;
 pub mod ingest;
 pub mod quiet;
 pub mod settings;
@@ -82,6 +83,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         desk: None,
         commands: commands.clone(),
         secrets: tool::secrets(session.config()).collect(),
+        outside: hooks::Outside::of(session.config())?,
     };
     let ended = session::serve(serve(served, settings, || session.begin_index(), std::future::pending()));
     commands.close();
@@ -108,6 +110,7 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         desk: Some(desk.clone()),
         commands: commands.clone(),
         secrets: tool::secrets(config).collect(),
+        outside: hooks::Outside::of(config)?,
     };
     let keeper = Keeper::new(house.opened(), house.tenants(), config);
     let connections = async {
@@ -146,6 +149,8 @@ struct Served {
     commands: Commands,
     /// Values of theirs that no answer may hold.
     secrets: Vec<String>,
+    /// Which other servers are told of calls and faults.
+    outside: hooks::Outside,
 }
 
 /// The scopes that a client asks for at first.
@@ -192,6 +197,7 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
         let _ = tokio::time::timeout(LAME_DUCK, &mut public).await;
         shutdown.cancel();
         public.await;
+        hooks::finish(service.hooks.clone(), Duration::from_millis(settings.http.flush_ms)).await;
     };
     tokio::select! {
         () = drain => {}
@@ -271,7 +277,7 @@ impl Service {
         let registry = served.commands.registry;
         let names = registry.entries().chain(tool_api::ENTRIES).chain(CALLS).map(|entry| entry.name);
         let metrics = Arc::new(Metrics::new(names).map_err(fault)?);
-        let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
+        let hooks = hooks::all(&served.outside, &metrics)?;
         // The token is a known value too: whoever may read must not find it in an answer.
         let secrets = settings.token.iter().map(|token| token.secret().to_owned()).chain(served.secrets);
         let gate = Gate::new(crate::gate::Settings {
@@ -376,6 +382,7 @@ impl Service {
             probe: self.probe(settings.public),
             tools: settings.tool_api_writes.map(|writes| Arc::new(ToolDesk::new(self.gate.clone(), writes)) as Arc<dyn ToolApi>),
             push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
+            hooks: self.hooks.clone(),
         }
     }
 
@@ -394,9 +401,7 @@ impl Service {
     /// The private listener, where one is asked for.
     async fn admin(&self, settings: &Settings) -> Result<Option<tokio::task::JoinHandle<()>>, CliError> {
         let Some(listen) = &settings.admin else { return Ok(None) };
-        let address: SocketAddr = listen
-            .parse()
-            .map_err(|_| CliError::Usage(format!("admin.listen {listen}: give an address and a port such as 127.0.0.1:4987")))?;
+        let address = admin::address(listen, settings.admin_remote).map_err(CliError::Usage)?;
         let listener = admin::bind(address, settings.admin_remote).await.map_err(|error| CliError::Usage(error.to_string()))?;
         let admin = Admin {
             health: self.health.clone(),

@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod canonical;
+pub mod catalog;
 pub mod cursor;
 pub mod declared;
 pub mod error;
@@ -76,6 +77,18 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<query::views::CheckDiscrimination>(),
     Entry::of::<query::views::CheckRates>(),
     Entry::of::<query::views::CheckStreaks>(),
+    Entry::of::<catalog::overview::Overview>(),
+    Entry::of::<catalog::datasets::Datasets>(),
+    Entry::of::<catalog::dataset_items::DatasetItems>(),
+    Entry::of::<catalog::arms::Arms>(),
+    Entry::of::<catalog::goals::Goals>(),
+    Entry::of::<catalog::references::References>(),
+    Entry::of::<catalog::metrics::Metrics>(),
+    Entry::of::<catalog::activity::Activity>(),
+    Entry::of::<catalog::search::Search>(),
+    Entry::of::<catalog::inspect::Inspect>(),
+    Entry::of::<catalog::rounds::Rounds>(),
+    Entry::of::<catalog::validate::Validate>(),
     Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
     Entry::of::<workspace::project_inspect::ProjectInspect>(),
     Entry::of::<workspace::project_plan::ProjectPlan>(),

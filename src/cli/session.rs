@@ -36,6 +36,7 @@ use crate::{
     },
     store::{
         self, Store,
+        kept::PValues,
         sqlite::{Options, Sqlite},
     },
     telemetry::{hook::Hooks, redaction::Redactor},
@@ -106,6 +107,7 @@ impl Session {
         let _ = root::create(&located.root);
         let store = Sqlite::open(&located.database(), &caller.local_scope(), &options(&config)).map_err(refused)?;
         let store = store.isolated(Arc::new(workers(&config)), config.query_limits());
+        let store = store.keeping(Arc::new(PValues::new(&p_cache(&located.root, &config), config.goals.p_cache_bytes_max)));
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
@@ -283,6 +285,16 @@ pub fn settings_for(config: &Config, projects: Arc<dyn Projects>) -> Settings {
         // Only a server of many organizations writes.
         writes: None,
     }
+}
+
+/// The variable that says where p values are kept.
+const P_CACHE: &str = "RUNLORE_P_CACHE";
+
+/// Where p values are kept: the environment's word, else the configuration's, else in the project (decision 42).
+fn p_cache(root: &Path, config: &Config) -> PathBuf {
+    let said = std::env::var_os(P_CACHE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let configured = Some(&config.goals.p_cache).filter(|path| !path.is_empty()).map(|path| root.join(path));
+    said.or(configured).unwrap_or_else(|| root.join(".runlore/cache/p.jsonl"))
 }
 
 /// How the configuration says that files are opened.

@@ -7,7 +7,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     CliError,
@@ -18,15 +17,13 @@ use crate::{
     auth::{Caller, Role},
     clock,
     config::Config,
-    domain::hex::hex,
     serve::tenants::{control, project_file, project_options},
     store::{
         Change, Run, Store,
         sqlite::Sqlite,
         workspace::{Act, Acted, Actor, Deed},
     },
-    tools::canonical::canonical,
-    tools::{Ctx, resolve},
+    tools::{Ctx, canonical::digest, resolve},
 };
 
 /// Which project.
@@ -117,7 +114,7 @@ impl Workplace {
         let deed = Deed {
             actor: Actor { identity: name.clone(), principal: name, role: Role::Owner, address: None, request_id: clock::request_id() },
             tool: verb.to_owned(),
-            digest: hex(&Sha256::digest(canonical(arguments).as_bytes())),
+            digest: digest(arguments),
             at: clock::now(),
             approval: None,
             idempotency_key: None,

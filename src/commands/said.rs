@@ -67,10 +67,10 @@ fn last_of(words: &str) -> &str {
 /// Without what tells of the server.
 fn published(words: &str, places: &[String]) -> String {
     let mut text = Cow::Borrowed(words);
-    // The longest first: one may lie in another.
+    // The longest first: one may lie in another. A shorter path then stands there, which goes with what follows it.
     for place in places {
         if text.contains(place.as_str()) {
-            text = text.replace(place.as_str(), PATH).into();
+            text = text.replace(place.as_str(), "/...").into();
         }
     }
     let kept: Vec<String> = without_tracebacks(&text).map(without_paths).collect();

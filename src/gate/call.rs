@@ -17,7 +17,7 @@ use super::{
 use crate::{
     auth::Caller,
     clock,
-    telemetry::hook::Outcome,
+    telemetry::{hook::Outcome, trace::Parent},
     tools::{
         Entry, ToolError,
         write::{Consent, Given, Handed, Leave},
@@ -63,6 +63,8 @@ pub struct Call {
     pub mark: Option<super::slots::Mark>,
     /// Raised when its client has left. The step `lasting` fills it in, for what goes on without one.
     pub left: Option<CancellationToken>,
+    /// The trace that the caller says it belongs to (`_meta.traceparent`).
+    pub parent: Option<Parent>,
 }
 
 impl Call {
@@ -88,6 +90,7 @@ impl Call {
             handed: None,
             mark: None,
             left: None,
+            parent: None,
         }
     }
 

@@ -26,6 +26,7 @@ use crate::{
         project::{ARGUMENT, Place},
         visit::Client,
     },
+    telemetry::trace::Parent,
     tools::{
         self, Answer, Effect, Entry, ToolError, Toolsets,
         declared::Declared,
@@ -54,6 +55,8 @@ pub struct Asker {
     pub toolsets: Toolsets,
     /// The project that it came to, where the path names one.
     pub place: Option<Arc<Place>>,
+    /// The trace that the request says it belongs to; [`Core::answer`] fills it in.
+    pub parent: Option<Parent>,
 }
 
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
@@ -94,6 +97,8 @@ impl Core {
     /// # Errors
     /// [`Fault`].
     pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let traced = Parent::of(&params).map(|parent| Asker { parent: Some(parent), ..asker.clone() });
+        let asker = traced.as_ref().unwrap_or(asker);
         let open = !asker.caller.is_nobody() || OPEN.contains(&method);
         match (method, asker.era) {
             // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
@@ -132,7 +137,7 @@ impl Core {
             Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
             None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
         };
-        self.gate.call(Call { place: asker.place.clone(), leave, given, ..call }).await
+        self.gate.call(Call { place: asker.place.clone(), leave, given, parent: asker.parent, ..call }).await
     }
 
     /// Whether there are tools here that write, and so what only they make.
@@ -357,6 +362,7 @@ mod tests {
             request_id: "r1".into(),
             toolsets: Toolsets::default(),
             place: None,
+            parent: None,
         };
         let said = |refusal: Refusal| refused(&refusal, "history", &asker);
         let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();

@@ -59,7 +59,15 @@ pub(crate) fn plain() -> House {
 
 /// `caller` on stdio, of the newer era.
 pub(crate) fn by(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default(), place: None }
+    Asker {
+        caller,
+        client: None,
+        era: Era::Modern,
+        request_id: "r".into(),
+        toolsets: crate::tools::Toolsets::default(),
+        place: None,
+        parent: None,
+    }
 }
 
 /// The same over HTTP, where rates hold.

@@ -156,6 +156,8 @@ impl Store for Absent {
     }
 }
 
+impl crate::store::Catalog for Absent {}
+
 impl Workspace for Absent {
     fn authored(&self, _: &AuthoredQuery<'_>) -> Result<(Vec<Authored>, u64)> {
         none()

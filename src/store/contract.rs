@@ -3,6 +3,7 @@
 //! Promises: each test says one thing of the port and knows no adapter.
 //! Does not: test what only one adapter has (its own tests do).
 
+mod catalog;
 mod extras;
 mod logs;
 mod named;
@@ -18,6 +19,9 @@ use crate::{
     },
     telemetry::redaction::Redactor,
     transcript::Packer,
+};
+pub(crate) use catalog::{
+    items_have_texts_and_groups, scores_are_of_cases, the_catalog_adds_up, words_are_found_where_they_stand, words_go_with_their_log,
 };
 pub(crate) use extras::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
@@ -49,6 +53,7 @@ macro_rules! contract {
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
             runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
             figures_are_sums_of_what_is_known
+            the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
             groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(offered(history.and(query)), offered(history));
         assert!(offered(history).contains(&"compare") && !offered(history).contains(&"query"));
         assert_eq!(offered(Toolsets::default()).len(), crate::tools::ENTRIES.len());
-        assert_eq!(offered(Toolsets::local()), offered(query));
+        assert_eq!(offered(Toolsets::local()), offered(Toolsets::parse("query,history,catalog").unwrap()));
         assert_eq!(
             Toolsets::parse("history,sql").unwrap_err(),
             "toolsets: \"sql\" is none; there are history, query, catalog, workspace, projections, commands"

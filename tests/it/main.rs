@@ -15,6 +15,7 @@
 mod bad_input;
 mod cli;
 mod clients;
+mod commands;
 mod decision;
 mod demo;
 mod evidence;

@@ -91,6 +91,25 @@ fn budget(rules: &Rules, now: Timestamp) -> Budget {
     Budget { queued_max: rules.queued_max, cost_usd_max: rules.cost_usd_max, since }
 }
 
+/// A run of `evaluation` with an id of its own, ready to be queued.
+pub(in crate::tools) fn started(
+    ctx: &Ctx,
+    evaluation: String,
+    arm: Option<Name<200>>,
+    environment: Environment,
+    max_cost_usd: Option<Dollars>,
+) -> Result<Act, ToolError> {
+    let id = clock::random::<10>().map_err(ToolError::Internal)?;
+    Ok(Act::StartRun(NewRun {
+        run_id: format!("run-{}", hex(&id)),
+        evaluation,
+        arm: arm.map(Name::into_string),
+        environment: environment.word().to_owned(),
+        max_cost_usd: max_cost_usd.map(Dollars::get),
+        budget: budget(&ctx.rules, ctx.now),
+    }))
+}
+
 impl Write for RunsStart {
     const NAME: &'static str = "runs_start";
     const TITLE: &'static str = "Start a run";
@@ -119,15 +138,7 @@ impl Write for RunsStart {
     }
 
     fn act(ctx: &Ctx, input: Input) -> Result<Act, ToolError> {
-        let id = clock::random::<10>().map_err(ToolError::Internal)?;
-        Ok(Act::StartRun(NewRun {
-            run_id: format!("run-{}", hex(&id)),
-            evaluation: input.evaluation.into_string(),
-            arm: input.arm.map(Name::into_string),
-            environment: input.environment.word().to_owned(),
-            max_cost_usd: input.max_cost_usd.map(Dollars::get),
-            budget: budget(&ctx.rules, ctx.now),
-        }))
+        started(ctx, input.evaluation.into_string(), input.arm, input.environment, input.max_cost_usd)
     }
 
     fn done(acted: Acted) -> Option<Done> {

@@ -182,7 +182,7 @@ impl Store for Memory {
                 state.remarks.insert(path, remarks);
                 Ok(Applied::default())
             }
-            Change::Refresh => Ok(Applied::default()),
+            Change::Refresh | Change::SearchIndex => Ok(Applied::default()),
             Change::Declared(declared) => {
                 state.declared = declared;
                 Ok(Applied { changed: true, ..Applied::default() })
@@ -307,6 +307,8 @@ impl Store for Memory {
         Ok(None)
     }
 }
+
+impl crate::store::Catalog for Memory {}
 
 impl survey::Survey for Memory {
     fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {

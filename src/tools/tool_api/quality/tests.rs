@@ -31,7 +31,7 @@ fn ask(store: &Arc<Model>, tool: &str, arguments: &Value) -> Result<Value, Strin
     let answer = canonical.and_then(|arguments| (entry.run)(&ctx, arguments)).map_err(|error| error.to_string())?;
     let json: Value = serde_json::from_str(answer.json.get()).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&answer.text).unwrap(), json, "the text is the same for people");
-    assert!(answer.text.lines().count() > 1, "{}", answer.text);
+    assert!(answer.text.lines().count() > 1 || answer.text == "[]", "{}", answer.text);
     Ok(json)
 }
 
@@ -113,6 +113,9 @@ fn the_published_baseline_is_the_accepted_one_and_the_evaluations_own_comes_firs
     let id = number(&store, "e");
     let latest = || ask(&store, "eval.quality.latest", &json!({"evaluationId": id})).unwrap();
     let of = |said: &Value| (said["baseline"].clone(), said["baselineRunId"].clone(), said["baselineScore"].clone());
+    // The project's, in which nothing of this evaluation was counted.
+    accept(&store, "Rother", None);
+    assert_eq!((&latest()["baselineMissing"], &latest()["score"]), (&json!(true), &json!(75.0)));
     accept(&store, "Ra", None);
     assert_eq!(of(&latest()), (json!("published"), json!("Ra"), json!(90.0)));
     accept(&store, "Rb", Some("e"));
@@ -120,9 +123,6 @@ fn the_published_baseline_is_the_accepted_one_and_the_evaluations_own_comes_firs
     accept(&store, "Rc", Some("e"));
     let said = latest();
     assert_eq!((of(&said).1, &said["regressionDelta"], &said["regressionDetected"]), (json!("Rc"), &json!(0.0), &json!(false)));
-    // Accepted, but nothing of the evaluation was counted in it.
-    accept(&store, "Rz", Some("e"));
-    assert_eq!((&latest()["baselineMissing"], &latest()["score"]), (&json!(true), &json!(75.0)));
 }
 
 #[test]
