@@ -22,7 +22,7 @@ struct Watch {
     /// The place of acme's project below the root.
     place: PathBuf,
     root: tempfile::TempDir,
-    house: House,
+    _house: House,
 }
 
 impl Watch {
@@ -34,7 +34,7 @@ impl Watch {
         let service = house.serve();
         let key = house.key("acme", "admin", &["*"]);
         wait_for("the key", || (service.ask(&Request::call(service.port, "whoami", &json!({})).bearer(&key)).status == 200).then_some(()));
-        Self { service, key, place, root, house }
+        Self { service, key, place, root, _house: house }
     }
 
     fn write(&self, tool: &str, arguments: &Value) -> Value {
@@ -49,12 +49,10 @@ impl Watch {
         made["connection"].as_str().unwrap().to_owned()
     }
 
-    /// What the last look at a connection came to.
+    /// How a connection stands, once it was looked at.
     fn seen(&self, connection: &str) -> Option<Value> {
-        let file = rusqlite::Connection::open(self.house.database()).unwrap();
-        let text: Option<String> =
-            file.query_row("SELECT health FROM connections_m WHERE id = ?1", [connection], |row| row.get(0)).unwrap();
-        text.map(|text| serde_json::from_str(&text).unwrap())
+        let health = call(&self.service, &self.key, "connector_health", &json!({"connection": connection}));
+        Some(health["connections"][0].clone()).filter(|row| row["lookedAt"].is_string())
     }
 
     /// What the first look came to.
@@ -64,9 +62,9 @@ impl Watch {
 
     /// Asks for a look; what it came to.
     fn look(&self, connection: &str) -> Value {
-        let before = self.first(connection)["at"].clone();
+        let before = self.first(connection)["lookedAt"].clone();
         self.write("connections_sync", &json!({"connection": connection}));
-        wait_for("another look", || self.seen(connection).filter(|health| health["at"] != before))
+        wait_for("another look", || self.seen(connection).filter(|row| row["lookedAt"] != before))
     }
 
     fn log(&self, to: &str) {
@@ -90,7 +88,7 @@ fn a_log_that_appears_in_a_watched_directory_is_a_run() {
     watch.log("logs/one.eval");
     let health = watch.look(&connection);
     assert_eq!((runs(&watch.service, &watch.key).len(), health["logs"].as_u64()), (1, Some(1)), "{health}");
-    assert!(health["newestFileAt"].is_string() && health["goodAt"] == health["at"], "{health}");
+    assert!(health["newestFileAt"].is_string() && health["lastSyncAt"] == health["lookedAt"], "{health}");
     // A broken log is a complaint by its name below the directory, and stops nothing.
     fs::write(watch.place.join("logs/broken.eval"), "PK no archive").unwrap();
     let health = watch.look(&connection);
@@ -123,9 +121,20 @@ fn nothing_is_read_through_a_link_and_a_lost_directory_takes_nothing_away() {
     fs::rename(watch.place.join("logs"), watch.place.join("gone")).unwrap();
     let health = watch.look(&logs);
     assert_eq!(health["error"], "the directory cannot be read: no such file or directory", "{health}");
-    assert!(health["logs"] == 1 && health["goodAt"] != health["at"], "{health}");
+    assert!(health["logs"] == 1 && health["lastSyncAt"] != health["lookedAt"], "{health}");
     assert_eq!(runs(&watch.service, &watch.key).len(), 1, "the disk may only not be mounted");
     fs::rename(watch.place.join("gone"), watch.place.join("logs")).unwrap();
     let health = watch.look(&logs).to_string();
     assert!(health.contains("\"error\":null"), "{health}");
+}
+
+#[test]
+fn where_the_operator_has_declared_no_root_connections_are_off() {
+    let house = House::new("");
+    let service = house.serve();
+    let key = house.key("acme", "admin", &["*"]);
+    wait_for("the key", || (service.ask(&Request::call(service.port, "whoami", &json!({})).bearer(&key)).status == 200).then_some(()));
+    let create = json!({"kind": "directory", "name": "nightly", "config": {"path": "logs"}});
+    let answer = service.ask(&Request::call(service.port, "connections_create", &create).bearer(&key)).json()["result"].to_string();
+    assert!(answer.contains("connections are off on this server") && answer.contains("\"isError\":true"), "{answer}");
 }

@@ -354,6 +354,26 @@ fn a_worker_that_is_told_to_end_gives_its_run_back_at_once() {
 }
 
 #[test]
+fn a_worker_that_lost_its_lease_stops_and_says_nothing_of_the_run() {
+    let shop = Shop::new();
+    let nap = nap();
+    shop.evaluation("slow");
+    let run = shop.start("slow", None);
+    let config = shop.config("", &[("slow", &second_time_lucky(&shop, nap), "")]);
+    let mut worker = shop.worker(&config);
+    wait_for("the program", || sleeps(nap).then_some(()));
+    // As if the worker had been away for longer than its lease, and another had taken the run.
+    let file = rusqlite::Connection::open(shop.house.database()).unwrap();
+    file.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    assert_eq!(file.execute("UPDATE queue_m SET worker = 'another' WHERE run_id = ?1", [&run]).unwrap(), 1);
+    wait_for("the program's end", || (!sleeps(nap)).then_some(()));
+    worker.signal(Signal::SIGTERM);
+    assert_eq!(worker.ended(), Some(0));
+    let listed: Value = serde_json::from_str(&shop.verb(&["queue", "list", "--json"]).out).unwrap();
+    assert_eq!((listed[0]["worker"].as_str(), listed[0]["status"].as_str()), (Some("another"), Some("running")), "{listed}");
+}
+
+#[test]
 fn what_is_wrong_with_a_worker_is_a_sentence_and_exit_code_2() {
     let shop = Shop::new();
     let none = shop.config("", &[]);

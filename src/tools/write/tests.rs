@@ -70,6 +70,7 @@ impl House {
         let ctx = Ctx {
             project: by.project.into(),
             consent: Some(consent),
+            rules: Rules { connections_on: true, ..Rules::default() },
             ..Ctx::new(self.store.clone(), Caller::scoped(by.identity, Role::Admin, &["*"]), now)
         };
         let entry = find(tool).unwrap();
