@@ -16,6 +16,7 @@ mod bad_input;
 mod cli;
 mod clients;
 mod commands;
+mod day;
 mod demo;
 mod evidence;
 mod harness;
