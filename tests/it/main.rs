@@ -18,6 +18,7 @@ mod cli;
 mod clients;
 mod commands;
 mod decision;
+mod day;
 mod demo;
 mod deploy;
 mod evidence;

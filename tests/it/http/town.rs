@@ -87,7 +87,17 @@ impl Town {
 
     /// The same, where the tool API writes.
     pub fn made_with_writes() -> Self {
-        Self::made("", "", "[tool_api]\nwrites = true\n")
+        Self::declaring("[tool_api]\nwrites = true\n")
+    }
+
+    /// The same, with these sections of the configuration besides.
+    pub fn declaring(sections: &str) -> Self {
+        Self::made("", "", sections)
+    }
+
+    /// The configuration's file.
+    pub fn config(&self) -> PathBuf {
+        PathBuf::from(format!("{}.toml", self.data.display()))
     }
 
     fn made(more: &str, http: &str, auth: &str) -> Self {
