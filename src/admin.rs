@@ -64,6 +64,17 @@ pub enum BindError {
     Io(SocketAddr, std::io::Error),
 }
 
+/// The address that `listen` (`admin.listen`) names.
+///
+/// # Errors
+/// A sentence, where it is none, or others can reach it and `allow_remote` is not set.
+pub fn address(listen: &str, allow_remote: bool) -> Result<SocketAddr, String> {
+    let address: SocketAddr =
+        listen.parse().map_err(|_| format!("admin.listen is {listen}; give an address and a port such as 127.0.0.1:4987"))?;
+    let own = allow_remote || address.ip().to_canonical().is_loopback();
+    if own { Ok(address) } else { Err(BindError::Remote(address).to_string()) }
+}
+
 /// Listens on `address`.
 ///
 /// # Errors

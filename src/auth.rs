@@ -101,6 +101,12 @@ impl Caller {
         Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::AllReads) }
     }
 
+    /// The person at this machine's terminal, whose files these are: all that an owner may. The command line offers him the tools that read.
+    #[must_use]
+    pub fn terminal() -> Self {
+        Self { principal: "local".into(), ..Self::anonymous(Role::Owner, Scopes::named(["*"])) }
+    }
+
     /// Whoever may read and write a server's own files, at work in `organization`: its worker, its command line, its own tasks. Owner, all read
     /// scopes. Only [`directory::Directory`] says of which organizations there are any.
     pub(in crate::auth) fn operator(organization: &Arc<str>) -> Self {
@@ -130,6 +136,12 @@ impl Caller {
     #[must_use]
     pub fn is_nobody(&self) -> bool {
         self.scopes == Scopes::Nobody
+    }
+
+    /// Whether it is anybody at all on a public server: [`Caller::public`]. What is not published is not there for it (decision 35).
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.identity.is_none() && self.organization.is_none() && self.role == Role::Viewer && !self.is_nobody()
     }
 
     /// Whoever holds the static token: owner, all read scopes. Only [`token::StaticToken`] says so.
@@ -273,6 +285,7 @@ mod tests {
     fn nobody_holds_nothing_and_sees_no_text() {
         let nobody = Caller::nobody();
         assert!(nobody.is_nobody() && !Caller::open().is_nobody() && !Caller::public().is_nobody());
+        assert!(Caller::public().is_public() && !nobody.is_public() && !Caller::open().is_public() && !Caller::local().is_public());
         assert!(!nobody.holds("eval:read") && !nobody.holds("") && !nobody.local_scope().text());
         assert_ne!(nobody.visibility(), Caller::scoped("anonymous", Role::Viewer, &[]).visibility());
     }

@@ -4,9 +4,14 @@
 //! codes (decision 88): 0 done; 1 refused, not found, complaints or not equal (`verify`); 2 usage or config; 3 regressions with `compare --exit-code`.
 //! Does not: hold logic of its own.
 
+pub mod audit;
+pub mod baseline;
+pub mod check_config;
+pub mod commands;
 pub mod control;
 pub mod decision;
 pub mod demo;
+pub mod evaluation;
 pub mod executor_guard;
 pub mod export;
 pub mod health;
@@ -19,12 +24,15 @@ pub mod progress;
 pub mod project;
 pub mod push;
 pub mod query_worker;
+pub mod queue;
 pub mod record;
 pub mod serve;
 pub mod session;
 pub mod token;
 pub mod tool;
+pub mod warm;
 pub mod worker;
+pub mod workplace;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -120,8 +128,13 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(place)
+        .subcommand(check_config::command())
         .subcommand(decision::command())
+        .subcommand(audit::command())
+        .subcommand(baseline::command())
+        .subcommand(commands::command())
         .subcommand(demo::command())
+        .subcommand(evaluation::command())
         .subcommand(import::ImportArgs::augment_args(Command::new("import")).about("Imports logs, or directories of them, into the project's history"))
         .subcommand(executor_guard::command())
         .subcommand(export::ExportArgs::augment_args(Command::new("export")).about("Writes a run as a record: run.json with its transcripts and analyses beside it"))
@@ -132,10 +145,12 @@ pub fn command() -> Command {
         .subcommand(project::command())
         .subcommand(push::PushArgs::augment_args(Command::new("push")).about("Sends the project's runs, or logs, to a server of many organizations"))
         .subcommand(query_worker::command())
+        .subcommand(queue::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
         .subcommand(serve::command())
         .subcommand(token::command())
         .subcommand(worker::command())
+        .subcommand(warm::command())
         .subcommands(tools)
 }
 
@@ -143,8 +158,14 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
     let Some((verb, inner)) = matches.subcommand() else { return Err(CliError::Usage("no command; see runlore --help".to_owned())) };
     let place = Place { project: inner.get_one::<PathBuf>("project").cloned(), config: inner.get_one::<PathBuf>("config").cloned() };
     match verb {
+        "check-config" => check_config::run(inner, output),
         "decision" => decision::run(inner, output),
+        "audit" => audit::run(inner, &place, output),
+        "baseline" => baseline::run(inner, &place, output),
+        "commands" => commands::run(inner, output),
         "demo" => demo::run(output),
+        "evaluation" => evaluation::run(inner, &place, output),
+        "queue" => queue::run(inner, &place, output),
         "import" => {
             let args = import::ImportArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             import::run(&args, &place, output)
@@ -172,6 +193,7 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "project" => project::run(inner, &place, output),
         "token" => token::run(inner, output),
         crate::commands::executor::guard::VERB => executor_guard::run(inner),
+        "warm" => warm::run(&place, output),
         "worker" => {
             let args = worker::WorkerArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
             worker::run(&args, &place, output)
@@ -195,7 +217,13 @@ mod tests {
 
     /// Verbs that are no tool, each with the reason (decision 36).
     const NOT_TOOLS: &[(&str, &str)] = &[
+        ("check-config", "is about a server's configuration, not a project's history"),
         ("decision", "is about a file, not a project's history"),
+        ("audit", "shows who did what, which is an operator's to read"),
+        ("baseline", "writes: what is accepted is a person's decision"),
+        ("evaluation", "writes: what may be started or changed is a person's decision"),
+        ("queue", "writes: who stops another's run is an operator's decision"),
+        ("commands", "writes configuration: what becomes a tool is an operator's decision"),
         ("demo", "shows a person around"),
         ("export", "writes files"),
         ("push", "sends quality results elsewhere, with a key"),
@@ -211,6 +239,7 @@ mod tests {
         ("token", "makes credentials: who gets one is a person's decision"),
         ("worker", "runs programs: an operator's decision"),
         (crate::commands::executor::guard::VERB, "is a part of the worker"),
+        ("warm", "writes: what later calls read is worked out beforehand"),
         ("help", "is clap's"),
     ];
 

@@ -4,7 +4,12 @@
 //! Does not: open a store.
 
 pub mod argv;
+pub mod child;
 pub mod executor;
+pub mod program;
 pub mod queries;
+mod said;
+pub mod scan;
 pub mod schema;
+pub mod tool;
 pub mod work;

@@ -12,6 +12,8 @@ pub mod commands;
 mod executors;
 mod issuers;
 pub mod keys;
+pub mod lines;
+mod outside;
 pub mod reference;
 
 use std::{
@@ -129,6 +131,14 @@ impl Config {
         }
     }
 
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub fn text(path: &Path) -> Result<String, Error> {
+        text(path).map_err(|error| Error::Unreadable { path: path.to_owned(), reason: error.to_string() })
+    }
+
     /// `None` where there is no file at `path`.
     fn read(path: &Path) -> Result<Option<Self>, Error> {
         match text(path) {
@@ -196,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[limit]"),
-            "x.toml: [limit] is no section; the sections are import, index, store, limits, query, http, auth, tenants, ingest, approval, org, worker, connections, tool_api, admin, redaction, commands; and there is [[command]]"
+            "x.toml: [limit] is no section; the sections are import, index, store, limits, goals, query, http, auth, tenants, ingest, approval, org, worker, connections, tool_api, admin, otlp, sentry, analytics, redaction, commands; and there is [[command]]"
         );
         assert_eq!(complaint("limits = 3"), "x.toml: limits is 3; it must be a section, [limits]");
         assert_eq!(complaint("[limits]\nrows_limit = 0\nline_bytes = 0").lines().count(), 2);

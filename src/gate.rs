@@ -29,6 +29,7 @@ pub mod host;
 pub mod inflight;
 pub mod ingest;
 pub mod lacks;
+mod lasting;
 pub mod limiter;
 pub mod measure;
 pub mod message;
@@ -78,7 +79,7 @@ use crate::{
         metrics::{self, Metrics},
         redaction::Redactor,
     },
-    tools::{Answer, Entry, Limits, render::Style, write::Rules},
+    tools::{Answer, Entry, Limits, declared::Registry, render::Style, write::Rules},
 };
 
 /// What a step's future is.
@@ -165,6 +166,8 @@ pub struct Settings {
     pub hooks: Hooks,
     /// What holds for tools that write; none where there are none (decision 48).
     pub writes: Option<Rules>,
+    /// The tools.
+    pub registry: Registry,
 }
 
 /// The call list, ready to serve.
@@ -173,6 +176,7 @@ pub struct Gate {
     call: BoxCloneSyncService<Call, Served, Refusal>,
     projects: Arc<dyn Projects>,
     writes: bool,
+    registry: Registry,
     watched: Watched,
 }
 
@@ -196,7 +200,7 @@ impl Gate {
             cache: Arc::new(cache::Cache::new(&bounds)),
             slots: Arc::new(slots::Slots::new(&bounds)),
         };
-        let (projects, writes) = (settings.projects.clone(), settings.writes.is_some());
+        let (projects, writes, registry) = (settings.projects.clone(), settings.writes.is_some(), settings.registry);
         let call = ServiceBuilder::new()
             // Around all that follows, so that a refused or cached call leaves its line too.
             .layer(shared(watched.audit.clone()))
@@ -212,6 +216,8 @@ impl Gate {
             .layer(around(consent::ConsentStep))
             // Before anything is waited for: a wrong argument needs no file, no slot and no share of the total.
             .layer(around(arguments::Arguments::new(settings.redactor.clone())))
+            // Before the cache and the places, which what was started keeps when its client leaves.
+            .layer(around(lasting::Lasting))
             // Before the cache, whose key is the generation after this look at the files.
             .layer(around(fresh::Fresh::new(&settings)))
             // Before what limits running: a repeated question costs nothing but its caller's own rate.
@@ -226,7 +232,7 @@ impl Gate {
             .layer(around(redact::Redact::new(settings.redactor.clone())))
             // On the blocking pool: the answer, its text.
             .service(run::Run::new(settings));
-        Self { call: BoxCloneSyncService::new(call), projects, writes, watched }
+        Self { call: BoxCloneSyncService::new(call), projects, writes, registry, watched }
     }
 
     /// Sends one call down the list. One that names no tool goes down too, with [`crate::tools::UNKNOWN`], and is refused with
@@ -238,10 +244,22 @@ impl Gate {
         self.call.clone().oneshot(call).await.map(|served| served.answer)
     }
 
+    /// Whether tools write here.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.writes
+    }
+
     /// Whether there is such a tool here: one that writes only where writes are taken.
     #[must_use]
     pub const fn has(&self, entry: &Entry) -> bool {
         self.writes || !entry.effect.writes()
+    }
+
+    /// The tools.
+    #[must_use]
+    pub const fn registry(&self) -> Registry {
+        self.registry
     }
 
     /// Whether `entry` takes the argument `project` from `caller`, who came to `place`.
@@ -277,9 +295,19 @@ impl Gate {
 /// (decision 46): what is released and reads. One that writes is in nobody's list, and neither is one that runs what an operator declared.
 #[must_use]
 pub fn listed(caller: &Caller, entry: &Entry) -> bool {
+    if hidden(caller, entry) {
+        return false;
+    }
     if caller.is_nobody() {
         entry.released && entry.role == Role::Viewer && !entry.effect.writes()
     } else {
         Lacks::of(caller, entry).is_none()
     }
+}
+
+/// Whether `entry` is not there for `caller`: what is not published, on a public server (decision 35). It is then no tool at all, in lists and
+/// in calls.
+#[must_use]
+pub fn hidden(caller: &Caller, entry: &Entry) -> bool {
+    caller.is_public() && entry.declared.is_some_and(|declared| !declared.is_public())
 }

@@ -5,7 +5,9 @@
 //! Does not: decide anything about one request.
 
 pub mod accept;
+pub mod connections;
 pub mod flags;
+pub mod hooks;
 pub mod ingest;
 pub mod quiet;
 pub mod settings;
@@ -20,7 +22,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{accept::Counters, ingest::Desk, settings::Settings, tenants::House};
+use self::{accept::Counters, connections::Keeper, ingest::Desk, settings::Settings, tenants::House};
 use crate::{
     admin::{self, Admin},
     auth::{
@@ -31,6 +33,7 @@ use crate::{
         CliError,
         session::{self, Session},
     },
+    commands::tool::{self, Commands},
     config::Config,
     domain::decision,
     gate::{
@@ -55,7 +58,7 @@ use crate::{
         redaction::Redactor,
     },
     tool_api::Desk as ToolDesk,
-    tools::{ENTRIES, everywhere, render::Style},
+    tools::{render::Style, tool_api},
 };
 
 /// How long readiness is off before the listener closes, so that a balancer sees it (decision 80).
@@ -66,6 +69,7 @@ const LAME_DUCK: Duration = Duration::from_secs(1);
 /// # Errors
 /// [`CliError`] when the address is taken or cannot be listened on, or something of the service cannot be made.
 pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
+    let commands = session::commands(session.config(), Some(session.root()), Some(settings.timeout), settings.toolsets)?;
     let credentials = settings.token.clone().map_or(Credentials::None, Credentials::Token);
     let store = session.shared_store();
     let answers = Arc::new(move || health::answers(&*store).is_ok());
@@ -77,9 +81,13 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
         documents: vec![contract()],
         read_only: session.read_only(),
         desk: None,
+        commands: commands.clone(),
+        secrets: tool::secrets(session.config()).collect(),
+        outside: hooks::Outside::of(session.config())?,
     };
-    session::serve(serve(served, settings, || session.begin_index(), std::future::pending()))??;
-    Ok(0)
+    let ended = session::serve(serve(served, settings, || session.begin_index(), std::future::pending()));
+    commands.close();
+    ended?.map(|()| 0)
 }
 
 /// Serves the organizations of `house` until a signal comes.
@@ -87,6 +95,7 @@ pub fn run(session: &Session, settings: Settings) -> Result<u8, CliError> {
 /// # Errors
 /// As [`run`].
 pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result<u8, CliError> {
+    let commands = session::commands(config, None, Some(settings.timeout), settings.toolsets)?;
     let gate = crate::gate::Settings { writes: Some(config.write_rules()), ..session::settings_for(config, house.projects()) };
     let metadata = config.metadata(&SCOPES);
     let desk = Desk::new(house.opened(), config);
@@ -99,14 +108,26 @@ pub fn run_tenants(house: &House, config: &Config, settings: Settings) -> Result
         metadata,
         read_only: false,
         desk: Some(desk.clone()),
+        commands: commands.clone(),
+        secrets: tool::secrets(config).collect(),
+        outside: hooks::Outside::of(config)?,
+    };
+    let keeper = Keeper::new(house.opened(), house.tenants(), config);
+    let connections = async {
+        match &keeper {
+            Some(keeper) => keeper.keep().await,
+            None => std::future::pending().await,
+        }
     };
     let keep = async {
         tokio::select! {
             () = house.keep() => {}
             () = desk.keep() => {}
+            () = connections => {}
         }
     };
     let ended = session::serve(serve(served, settings, || (), keep))?;
+    commands.close();
     house.close();
     ended.map(|()| 0)
 }
@@ -124,6 +145,12 @@ struct Served {
     read_only: bool,
     /// Who takes what is sent, where anything is.
     desk: Option<Desk>,
+    /// The operator's commands.
+    commands: Commands,
+    /// Values of theirs that no answer may hold.
+    secrets: Vec<String>,
+    /// Which other servers are told of calls and faults.
+    outside: hooks::Outside,
 }
 
 /// The scopes that a client asks for at first.
@@ -170,6 +197,7 @@ async fn serve(served: Served, settings: Settings, begin: impl FnOnce(), meanwhi
         let _ = tokio::time::timeout(LAME_DUCK, &mut public).await;
         shutdown.cancel();
         public.await;
+        hooks::finish(service.hooks.clone(), Duration::from_millis(settings.http.flush_ms)).await;
     };
     tokio::select! {
         () = drain => {}
@@ -246,14 +274,17 @@ struct Service {
 impl Service {
     fn new(served: Served, settings: &Settings) -> Result<Self, CliError> {
         let fault = |error: metrics::Error| CliError::Refused(format!("metrics cannot be kept: {error}"));
-        let metrics = Arc::new(Metrics::new(everywhere().chain(CALLS).map(|entry| entry.name)).map_err(fault)?);
-        let hooks = Hooks::new(vec![Arc::new(metrics.clone())]);
+        let registry = served.commands.registry;
+        let names = registry.entries().chain(tool_api::ENTRIES).chain(CALLS).map(|entry| entry.name);
+        let metrics = Arc::new(Metrics::new(names).map_err(fault)?);
+        let hooks = hooks::all(&served.outside, &metrics)?;
         // The token is a known value too: whoever may read must not find it in an answer.
-        let secrets = settings.token.iter().map(|token| token.secret().to_owned());
+        let secrets = settings.token.iter().map(|token| token.secret().to_owned()).chain(served.secrets);
         let gate = Gate::new(crate::gate::Settings {
             bounds: Bounds { row_wait: served.gate.bounds.row_wait, ..bounds(settings) },
             hooks: hooks.clone(),
             call_timeout: settings.timeout,
+            registry,
             redactor: Arc::new(Redactor::from_environment(secrets)),
             ..served.gate
         });
@@ -263,7 +294,7 @@ impl Service {
         let stranger = settings.stranger();
         // What health says of tools: how many a stranger is shown (decision 79).
         let shown = stranger.clone().unwrap_or_else(|| settings.anonymous());
-        let tools = ENTRIES.iter().filter(|entry| gate.has(entry) && settings.toolsets.offer(entry) && listed(&shown, entry)).count();
+        let tools = registry.entries().filter(|entry| gate.has(entry) && settings.toolsets.offer(entry) && listed(&shown, entry)).count();
         let health = Arc::new(Health::new(served.answers));
         hooks.start();
         let authority = Authority { credentials: served.credentials, stranger };
@@ -351,6 +382,7 @@ impl Service {
             probe: self.probe(settings.public),
             tools: settings.tool_api_writes.map(|writes| Arc::new(ToolDesk::new(self.gate.clone(), writes)) as Arc<dyn ToolApi>),
             push: self.desk.as_ref().map(|desk| door::Push { desk: Arc::new(desk.clone()), within: desk.within() }),
+            hooks: self.hooks.clone(),
         }
     }
 
@@ -369,9 +401,7 @@ impl Service {
     /// The private listener, where one is asked for.
     async fn admin(&self, settings: &Settings) -> Result<Option<tokio::task::JoinHandle<()>>, CliError> {
         let Some(listen) = &settings.admin else { return Ok(None) };
-        let address: SocketAddr = listen
-            .parse()
-            .map_err(|_| CliError::Usage(format!("admin.listen {listen}: give an address and a port such as 127.0.0.1:4987")))?;
+        let address = admin::address(listen, settings.admin_remote).map_err(CliError::Usage)?;
         let listener = admin::bind(address, settings.admin_remote).await.map_err(|error| CliError::Usage(error.to_string()))?;
         let admin = Admin {
             health: self.health.clone(),

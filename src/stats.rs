@@ -27,10 +27,10 @@ pub use corrections::{benjamini_hochberg, holm};
 pub use correlation::correlation;
 pub use flakes::binomial_tail;
 pub use intervals::{agresti_min, newcombe_hybrid_score, student_t, wilson};
-pub use paired::{PairedCase, PairedResult, design_effect, exact_mcnemar, paired};
+pub use paired::{PairedCase, PairedResult, design_effect, exact_mcnemar, paired, paired_by};
 pub use power::{NonInferiority, cases_for_margin, cases_to_detect, mde_discordance, mde_variance, non_inferiority};
 pub use repeats::{flip_rate, pass_at_k, pass_hat_k};
-pub use sign_flip::{SignFlip, sign_flip};
+pub use sign_flip::{Recall, SignFlip, Wanted, sign_flip, sign_flip_by};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,12 +6,14 @@
 
 mod absent;
 mod cancel;
+mod catalog;
 mod change;
 #[cfg(test)]
 pub(crate) mod contract;
 pub mod control;
 mod error;
 mod extras;
+pub mod kept;
 #[cfg(test)]
 pub(crate) mod model;
 mod projection;
@@ -26,6 +28,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use self::{
     absent::Absent,
     cancel::Cancel,
+    catalog::{ArmTotal, Catalog, Dataset, Found, FoundIn, Hit, Item, ItemText, Place, Round, Score, SearchQuery, Totals},
     change::{Applied, Change, FileRow, FileStamp, FileState, LogChange},
     error::Error,
     extras::{AttemptRest, RunExtras},
@@ -215,7 +218,7 @@ pub struct Streak {
 }
 
 /// A handle on one project. Methods block for as long as the disk takes; each sees one state.
-pub trait Store: workspace::Workspace + survey::Survey + Send + Sync {
+pub trait Store: workspace::Workspace + survey::Survey + Catalog + Send + Sync {
     /// A handle on the same project whose reads end with [`Error::Cancelled`] soon after `cancel` is raised, and give back what they hold. Writes
     /// go on: they are whole or not there. A store whose reads take microseconds need not look.
     fn heeding(self: Arc<Self>, cancel: &Cancel) -> Arc<dyn Store>;

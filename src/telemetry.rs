@@ -1,12 +1,18 @@
 //! What runlore says about itself, and what it must never say.
 //!
 //! Promises: stdout is never written to (it may be a protocol stream); secrets are replaced before text leaves or is kept.
-//! Does not: yet export traces.
+//! Does not: know the configuration: `serve::hooks` hands each hook what it needs.
 
+pub mod analytics;
 pub mod hook;
 pub mod metrics;
+pub mod otlp;
+pub mod outside;
+pub mod queued;
 pub mod redaction;
+pub mod sentry;
 pub mod stderr;
+pub mod trace;
 
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 

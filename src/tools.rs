@@ -6,7 +6,9 @@
 
 pub mod arguments;
 pub mod canonical;
+pub mod catalog;
 pub mod cursor;
+pub mod declared;
 pub mod error;
 pub mod history;
 pub mod projections;
@@ -75,7 +77,28 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<query::views::CheckDiscrimination>(),
     Entry::of::<query::views::CheckRates>(),
     Entry::of::<query::views::CheckStreaks>(),
+    Entry::of::<catalog::overview::Overview>(),
+    Entry::of::<catalog::datasets::Datasets>(),
+    Entry::of::<catalog::dataset_items::DatasetItems>(),
+    Entry::of::<catalog::arms::Arms>(),
+    Entry::of::<catalog::goals::Goals>(),
+    Entry::of::<catalog::references::References>(),
+    Entry::of::<catalog::metrics::Metrics>(),
+    Entry::of::<catalog::activity::Activity>(),
+    Entry::of::<catalog::search::Search>(),
+    Entry::of::<catalog::inspect::Inspect>(),
+    Entry::of::<catalog::rounds::Rounds>(),
+    Entry::of::<catalog::validate::Validate>(),
     Entry::of::<projections::list_eval_run_projections::ListEvalRunProjections>(),
+    Entry::of::<workspace::project_inspect::ProjectInspect>(),
+    Entry::of::<workspace::project_plan::ProjectPlan>(),
+    Entry::of::<workspace::evaluations_list::EvaluationsList>(),
+    Entry::of::<workspace::run_explain::RunExplain>(),
+    Entry::of::<workspace::baseline_lineage::BaselineLineage>(),
+    Entry::of::<workspace::docs_search::DocsSearch>(),
+    Entry::of::<workspace::connections_list::ConnectionsList>(),
+    Entry::of::<workspace::connections_catalog::ConnectionsCatalog>(),
+    Entry::of::<workspace::connector_health::ConnectorHealth>(),
     Entry::of::<workspace::whoami::Whoami>(),
     Entry::writes::<workspace::evaluations_create::EvaluationsCreate>(),
     Entry::writes::<workspace::test_cases_add::TestCasesAdd>(),
@@ -162,7 +185,7 @@ static PATTERNS: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::p
 /// A result: the JSON that a program reads and the text that a person reads.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The typed result, serialised once.
+    /// The typed result, serialised once: an object; `null` where the answer is text alone, which only a declared tool's may be.
     pub json: Box<RawValue>,
     /// A short rendering of the same.
     pub text: String,
@@ -287,6 +310,8 @@ pub struct Entry {
     pub cacheable: bool,
     /// Whether it reads or writes.
     pub effect: Effect,
+    /// Where an operator declared it: then what follows is not asked.
+    pub declared: Option<&'static dyn declared::Declared>,
     /// The JSON Schema of the arguments.
     pub input_schema: fn() -> Map<String, Value>,
     /// The JSON Schema of the result.
@@ -320,6 +345,7 @@ impl Entry {
             weight: T::WEIGHT,
             cacheable: T::CACHEABLE,
             effect: Effect::Read,
+            declared: None,
             input_schema: T::input_schema,
             output_schema: T::output_schema,
             command: command::<T>,
@@ -348,6 +374,7 @@ pub static UNKNOWN: Entry = Entry {
     weight: Weight::Light,
     cacheable: false,
     effect: Effect::Read,
+    declared: None,
     input_schema: Map::new,
     output_schema: Map::new,
     command: || Command::new("unknown"),
@@ -368,6 +395,9 @@ pub fn everywhere() -> impl Iterator<Item = &'static Entry> {
 /// The names of `entry`'s arguments. A schema is made anew each time it is asked for, so they are kept.
 #[must_use]
 pub fn argument_names(entry: &'static Entry) -> &'static [String] {
+    if let Some(declared) = entry.declared {
+        return declared.argument_names();
+    }
     static KEPT: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| everywhere().map(names_of).collect());
     let index = everywhere().position(|other| std::ptr::eq(other, entry));
     index.and_then(|index| KEPT.get(index)).map_or(&[], Vec::as_slice)
@@ -387,8 +417,13 @@ fn names_of(entry: &Entry) -> Vec<String> {
 /// The entry that `name` means: its own name, one with dots or dashes for underscores, or its alias to the letter (decision 84).
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    let plain = name.replace(['.', '-'], "_");
+    let plain = plain(name);
     ENTRIES.iter().find(|entry| entry.name == plain || entry.alias == Some(name))
+}
+
+/// A name with dots or dashes as one with underscores.
+fn plain(name: &str) -> String {
+    name.replace(['.', '-'], "_")
 }
 
 fn command<T: Tool>() -> Command {
@@ -439,7 +474,7 @@ mod tests {
     fn names_are_unique_and_aliases_find_them() {
         for (index, entry) in ENTRIES.iter().enumerate() {
             assert!(ENTRIES.iter().skip(index + 1).all(|other| other.name != entry.name), "{}", entry.name);
-            assert_eq!(entry.verb, entry.name.replace('_', "-"));
+            assert!(entry.effect.writes() || entry.verb == entry.name.replace('_', "-"), "{}", entry.name);
             assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", entry.name);
         }
         assert_eq!(find("runs-list").map(|entry| entry.name), Some("runs_list"));
@@ -448,6 +483,35 @@ mod tests {
         let alias = "veryfront__list_eval_run_projections";
         assert_eq!(find(alias).map(|entry| entry.name), Some("list_eval_run_projections"));
         assert!(find("veryfront--list-eval-run-projections").is_none() && ENTRIES.iter().all(|entry| entry.name != alias));
+    }
+
+    /// Decisions 27 and 28: the tools give evidence, and no tool takes, gives or makes a release decision.
+    #[test]
+    fn no_tool_decides() {
+        const DECIDED: [&str; 3] = ["classification", "invokeEvalGate", "releaseDecision"];
+        const MADE: [&str; 7] = ["baseline_accept", "quality_upload", "upload_results", "release", "promote", "approve", "merge"];
+        fn names(schema: &Value, out: &mut Vec<String>) {
+            match schema {
+                Value::Object(map) => map.iter().for_each(|(name, inner)| {
+                    out.push(name.clone());
+                    names(inner, out);
+                }),
+                Value::Array(list) => list.iter().for_each(|one| names(one, out)),
+                Value::String(word) => out.push(word.clone()),
+                _ => {}
+            }
+        }
+        for entry in ENTRIES {
+            let mut all = Vec::new();
+            names(&Value::Object((entry.output_schema)()), &mut all);
+            all.extend(argument_names(entry).iter().cloned());
+            assert!(DECIDED.iter().all(|word| !all.iter().any(|name| name == word)), "{}", entry.name);
+            for word in DECIDED {
+                let refused = (entry.canonical)(Map::from_iter([(word.to_owned(), "block".into())])).unwrap_err().to_string();
+                assert!(refused.contains("unknown argument") && refused.contains(word), "{}: {refused}", entry.name);
+            }
+            assert!(MADE.iter().all(|word| !entry.name.contains(word)), "{}", entry.name);
+        }
     }
 
     #[test]

@@ -154,7 +154,15 @@ impl Chunk {
     /// # Errors
     /// [`Damaged`] when the frame does not inflate, inflates past the cap, or is not UTF-8.
     pub fn unpack(&self) -> Result<Vec<String>, Damaged> {
-        Ok(inflate(&self.data)?.lines().map(str::to_owned).collect())
+        Ok(self.text()?.lines().map(str::to_owned).collect())
+    }
+
+    /// The same as one text, each line ended by a line feed.
+    ///
+    /// # Errors
+    /// As [`Chunk::unpack`].
+    pub fn text(&self) -> Result<String, Damaged> {
+        inflate(&self.data)
     }
 }
 
@@ -229,18 +237,43 @@ impl Tails {
     /// # Errors
     /// [`Damaged`] when the frame does not inflate, inflates past the cap, is not UTF-8, or is no chunk of tails.
     pub fn tail(&self, number: i64) -> Result<String, Damaged> {
+        let mut found = String::new();
+        self.each(|other, tail| {
+            if other == number {
+                tail.clone_into(&mut found);
+            }
+            other == number
+        })?;
+        Ok(found)
+    }
+
+    /// All of them, by number.
+    ///
+    /// # Errors
+    /// As [`Tails::tail`].
+    pub fn all(&self) -> Result<Vec<(i64, String)>, Damaged> {
+        let mut out = Vec::new();
+        self.each(|number, tail| {
+            out.push((number, tail.to_owned()));
+            false
+        })?;
+        Ok(out)
+    }
+
+    /// Hands each to `take`, until that says that it has what it wants.
+    fn each(&self, mut take: impl FnMut(i64, &str) -> bool) -> Result<(), Damaged> {
         let text = inflate(&self.data)?;
         let mut rest = text.as_str();
         while let Some((head, after)) = rest.split_once('\n') {
             let read = head.split_once(' ').and_then(|(number, bytes)| Some((number.parse::<i64>().ok()?, bytes.parse::<usize>().ok()?)));
             let split = read.and_then(|(number, bytes)| Some((number, after.split_at_checked(bytes)?)));
             let Some((ahead, (tail, others))) = split else { return Err(Damaged("it is no chunk of tails".to_owned())) };
-            if self.first.saturating_add(ahead) == number {
-                return Ok(tail.to_owned());
+            if take(self.first.saturating_add(ahead), tail) {
+                return Ok(());
             }
             rest = others;
         }
-        Ok(String::new())
+        Ok(())
     }
 }
 

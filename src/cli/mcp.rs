@@ -4,6 +4,8 @@
 //! refused without it.
 //! Does not: put the service together (`serve` does).
 
+use std::sync::Arc;
+
 use clap::{Args, Command};
 
 use super::{
@@ -12,9 +14,11 @@ use super::{
 };
 use crate::{
     auth::Caller,
-    gate::Gate,
+    commands::tool,
+    gate::{Gate, Settings},
     mcp::{core::Core, handler::Handler, stdio},
     serve,
+    telemetry::redaction::Redactor,
     tools::{Toolsets, render::Style},
 };
 
@@ -24,9 +28,6 @@ pub struct McpArgs {
     /// Serve over HTTP instead of standard input and output.
     #[arg(long)]
     pub http: bool,
-    /// Only these tools, with commas between: history, query (these two where it is not said), workspace, projections.
-    #[arg(long, value_name = "WORDS", value_parser = Toolsets::parse)]
-    pub toolsets: Option<Toolsets>,
     /// What the HTTP service is told.
     #[command(flatten)]
     pub flags: serve::flags::HttpFlags,
@@ -47,7 +48,6 @@ pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
     if args.http {
         let config = session::config(place)?;
         let settings = serve::settings::Settings::for_mcp(&args.flags, &config).map_err(CliError::Usage)?;
-        let settings = serve::settings::Settings { toolsets: args.toolsets.unwrap_or_else(Toolsets::local), ..settings };
         return serve::run(&Session::open_as(place, &settings.anonymous())?, settings);
     }
     if let Some(flag) = args.flags.given() {
@@ -55,8 +55,15 @@ pub fn run(args: &McpArgs, place: &Place) -> Result<u8, CliError> {
     }
     let session = Session::open(place)?;
     session.begin_index();
-    let gate = Gate::new(session.settings(Style::PLAIN, true));
-    let handler = Handler::new(Core::new(gate).offering(args.toolsets.unwrap_or_else(Toolsets::local)), Caller::local());
-    session::serve(stdio::serve(handler))?.map_err(|error| CliError::Refused(error.to_string()))?;
+    let toolsets = serve::settings::toolsets(&args.flags, &session.config().http, Toolsets::local()).map_err(CliError::Usage)?;
+    // Nobody but the client at the other end of the pipe waits for a command, and it may leave.
+    let commands = session::commands(session.config(), Some(session.root()), None, toolsets)?;
+    let settings = Settings { registry: commands.registry, ..session.settings(Style::PLAIN, true) };
+    let redactor = Arc::new(Redactor::from_environment(tool::secrets(session.config())));
+    let gate = Gate::new(Settings { redactor, ..settings });
+    let handler = Handler::new(Core::new(gate).offering(toolsets), Caller::local());
+    let ended = session::serve(stdio::serve(handler));
+    commands.close();
+    ended?.map_err(|error| CliError::Refused(error.to_string()))?;
     Ok(0)
 }

@@ -15,7 +15,10 @@ use super::CliError;
 use crate::{
     auth::Caller,
     clock,
-    commands::queries::Workers,
+    commands::{
+        queries::Workers,
+        tool::{self, Commands},
+    },
     config::Config,
     gate::{
         self, Settings,
@@ -33,10 +36,11 @@ use crate::{
     },
     store::{
         self, Store,
+        kept::PValues,
         sqlite::{Options, Sqlite},
     },
     telemetry::{hook::Hooks, redaction::Redactor},
-    tools::{Ctx, render::Style},
+    tools::{Ctx, Toolset, Toolsets, declared::Registry, render::Style},
 };
 
 /// The id of the one project that is opened here.
@@ -103,6 +107,7 @@ impl Session {
         let _ = root::create(&located.root);
         let store = Sqlite::open(&located.database(), &caller.local_scope(), &options(&config)).map_err(refused)?;
         let store = store.isolated(Arc::new(workers(&config)), config.query_limits());
+        let store = store.keeping(Arc::new(PValues::new(&p_cache(&located.root, &config), config.goals.p_cache_bytes_max)));
         let freshness = Freshness::new(Duration::from_secs(config.index.rescan_s));
         let redactor = Arc::new(Redactor::from_environment(Vec::new()));
         let import_redactor = if config.redaction.at_import { redactor.clone() } else { Arc::new(Redactor::off()) };
@@ -274,11 +279,22 @@ pub fn settings_for(config: &Config, projects: Arc<dyn Projects>) -> Settings {
         call_timeout: Duration::from_secs(config.limits.call_timeout_s),
         bounds: gate::Bounds { row_wait: Duration::from_millis(config.approval.row_wait_ms), ..gate::Bounds::default() },
         hooks: Hooks::default(),
+        registry: Registry::default(),
         style: Style::PLAIN,
         audit: true,
         // Only a server of many organizations writes.
         writes: None,
     }
+}
+
+/// The variable that says where p values are kept.
+const P_CACHE: &str = "RUNLORE_P_CACHE";
+
+/// Where p values are kept: the environment's word, else the configuration's, else in the project (decision 42).
+fn p_cache(root: &Path, config: &Config) -> PathBuf {
+    let said = std::env::var_os(P_CACHE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let configured = Some(&config.goals.p_cache).filter(|path| !path.is_empty()).map(|path| root.join(path));
+    said.or(configured).unwrap_or_else(|| root.join(".runlore/cache/p.jsonl"))
 }
 
 /// How the configuration says that files are opened.
@@ -299,6 +315,23 @@ pub fn options(config: &Config) -> Options {
 pub fn workers(config: &Config) -> Workers {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("runlore"));
     Workers::new(program, config.query.workers_max, Duration::from_millis(config.query.wait_ms))
+}
+
+/// The operator's commands, where `toolsets` offer them; to be closed when the server ends.
+///
+/// # Errors
+/// [`CliError::Usage`] for a program or directory that is not there.
+pub fn commands(config: &Config, root: Option<&Path>, within: Option<Duration>, toolsets: Toolsets) -> Result<Commands, CliError> {
+    if !toolsets.has(Toolset::Commands) {
+        if !config.command.is_empty() {
+            tracing::warn!("commands are declared and not offered: http.toolsets or --toolsets must name commands");
+        }
+        return Ok(Commands::default());
+    }
+    // A relative project would be looked for again from where the command runs.
+    let root =
+        root.map(std::path::absolute).transpose().map_err(|error| CliError::Usage(format!("the project cannot be found: {error}")))?;
+    Commands::declare(config, tool::Place { root: root.as_deref(), within }).map_err(|faults| CliError::Usage(faults.join("\n")))
 }
 
 fn refused(error: store::Error) -> CliError {

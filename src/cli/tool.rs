@@ -48,7 +48,7 @@ pub fn run(entry: &'static Entry, matches: &ArgMatches, place: &Place, output: &
     // One call and the process ends: nothing to keep an answer for.
     let bounds = Bounds { cache_bytes: 0, ..settings.bounds.clone() };
     let gate = Gate::new(Settings { limits, bounds, ..settings });
-    let call = Call::local(entry, arguments, Caller::local());
+    let call = Call::local(entry, arguments, Caller::terminal());
     let answer = session::block_on(gate.call(call))?.map_err(|refusal| CliError::Refused(refusal.to_string()))?;
     if matches.get_flag("json") {
         output.json(answer.json.get())

@@ -131,11 +131,9 @@ impl Shift {
         let set = &config.worker;
         // Nobody else's, also on another machine: the process' number alone comes again.
         let name = format!("worker-{}-{}", std::process::id(), hex(&clock::random::<4>().map_err(CliError::Refused)?));
-        let terms = Terms {
-            lease: Duration::from_secs(set.lease_s),
-            heartbeat: Duration::from_secs(set.heartbeat_s),
-            poll: Duration::from_millis(set.poll_ms),
-        };
+        let lease = Duration::from_secs(set.lease_s);
+        let terms =
+            Terms { lease, heartbeat: Duration::from_secs(set.heartbeat_s).min(lease / 3), poll: Duration::from_millis(set.poll_ms) };
         Ok(Self {
             name: name.into(),
             executors: Arc::new(executors),

@@ -6,6 +6,7 @@
 use super::{
     commands, executors, issuers,
     keys::{LISTS, Row, SECTIONS, Section, Shape},
+    outside,
 };
 use toml::{Table, Value};
 
@@ -15,7 +16,7 @@ pub fn complaints(table: &Table) -> Vec<String> {
     let shapes = table.iter().flat_map(|(name, value)| section(name, value));
     let auth = table.get("auth").into_iter().flat_map(issuers::complaints);
     let commands = table.get("command").into_iter().flat_map(commands::complaints);
-    shapes.chain(auth).chain(executors::complaints(table)).chain(commands).collect()
+    shapes.chain(auth).chain(executors::complaints(table)).chain(commands).chain(outside::complaints(table)).collect()
 }
 
 fn section(name: &str, value: &Value) -> Vec<String> {

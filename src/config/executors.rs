@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use toml::{Table, Value};
 
-use super::keys::{Connections, Executor, Worker};
+use super::keys::{Connections, Executor};
 
 /// Where a run can be asked for (decision 30).
 const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
@@ -35,13 +35,6 @@ fn worker(section: &Value) -> Vec<String> {
         }
         all.extend(faults(&executor).into_iter().map(|(key, is, must)| format!("{place}.{key} is {is}; it must be {must}")));
     }
-    let of_section = section.clone().try_into::<Worker>().ok().filter(|worker| worker.heartbeat_s >= worker.lease_s);
-    all.extend(of_section.map(|worker| {
-        format!(
-            "worker.heartbeat_s is {}; it must be less than lease_s, {}: a run would be another's between two",
-            worker.heartbeat_s, worker.lease_s
-        )
-    }));
     all
 }
 
@@ -91,8 +84,6 @@ mod tests {
         let text = r#"
 [connections]
 root = "logs"
-[worker]
-lease_s = 10
 [[worker.executor]]
 name = "a"
 evaluations = ["*"]
@@ -120,7 +111,6 @@ timeout_s = 0
             r#"worker.executor[2].evaluations is a list with an empty text; it must be a list of ids"#,
             r#"worker.executor[2].environments is empty; it must be some of dev, staging, prod"#,
             r#"worker.executor[2].program is ""; it must be an absolute path, or a name without / that is in PATH"#,
-            r#"worker.heartbeat_s is 15; it must be less than lease_s, 10: a run would be another's between two"#,
             r#"connections.root is "logs"; it must be an absolute path, or empty"#,
         ];
         let told = complaints(text);

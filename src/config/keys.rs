@@ -161,6 +161,17 @@ sections! {
             "the tail says how an attempt ended; many attempts stand in one answer";
     }
 
+    /// Declared goals and their tests.
+    goals: Goals {
+        /// The file in which p values are kept, relative to the project's root; empty: .runlore/cache/p.jsonl. RUNLORE_P_CACHE comes before it, and
+        /// a server of many organizations has one beside each project's file.
+        p_cache: String = (text ""),
+            "a view of the goals costs a read instead of their tests";
+        /// What that file may grow to; then it is begun anew, and the last one stays beside it.
+        p_cache_bytes_max: u64 = (16 * MIB, 64 * KIB, GIB, "bytes"),
+            "some 170,000 values of 100 bytes; all are in memory while goals are looked at";
+    }
+
     /// Questions in SQL (`query` and its views): each runs in a process of its own, which is killed when it takes too long or too much.
     query: Query {
         /// How long one may run.
@@ -278,6 +289,9 @@ sections! {
         /// How long calls in flight may take to finish once the server is told to end.
         drain_s: u64 = (20, 0, 600, "seconds"),
             "under the half minute at which supervisors kill";
+        /// How long the end then waits for what other servers are still to be told ([otlp], [sentry], [analytics]).
+        flush_ms: u64 = (2000, 0, 60_000, "milliseconds"),
+            "drain_s and this are under the half minute at which supervisors kill";
     }
 
     /// Who may ask `runlore serve` for what. (`runlore mcp --http` with a token asks it of every request.)
@@ -406,7 +420,7 @@ sections! {
     /// Leave for what tools write, and the trail of it. Only a server of many organizations (`tenants.data_dir`) writes.
     approval: Approval {
         /// How long an approval holds that nobody has used.
-        ttl_s: u64 = (300, 10, 3600, "seconds"),
+        ttl_s: u64 = (300, 1, 3600, "seconds"),
             "a person reads and answers within it; what he meant yesterday he may not mean today";
         /// How long the row of a refused write may take before the refusal is answered without it; the log says so then.
         row_wait_ms: u64 = (5000, 100, 60_000, "milliseconds"),
@@ -428,9 +442,9 @@ sections! {
         /// How long a run is a worker's without a word from it.
         lease_s: u64 = (60, 1, 3600, "seconds"),
             "another worker takes the run of one that was killed after it";
-        /// How often a worker says that it still works; less than lease_s.
+        /// How often a worker says that it still works; at least three times a lease, whatever this says.
         heartbeat_s: u64 = (15, 1, 1200, "seconds"),
-            "three may be lost before the lease ends";
+            "some may be lost before the lease ends";
         /// How often a run may be taken before it is failed.
         tries_max: u32 = (2, 1, 100, "tries"),
             "a run that kills its workers must end";
@@ -477,6 +491,51 @@ sections! {
         /// Whether another than a loopback address is taken.
         allow_remote: bool = (false),
             "it asks for no token";
+    }
+
+    /// A span per tool call to an OpenTelemetry receiver, by OTLP over HTTP. Off while `endpoint` is empty.
+    otlp: Otlp {
+        /// The receiver's base, such as http://127.0.0.1:4318; spans go to its /v1/traces.
+        endpoint: String = (text ""),
+            "nothing leaves the machine unless somebody says so";
+        /// The name of the service in its traces.
+        service: String = (text "runlore"),
+            "a name is enough where there is one server";
+        /// A file of headers that each request has, a `Name: value` a line; OTEL_EXPORTER_OTLP_HEADERS is read too.
+        headers_file: String = (text ""),
+            "receivers ask for keys, and a key is no part of a configuration";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// Faults of the server's own to Sentry, or to a server that speaks like it. Off without a DSN.
+    sentry: Sentry {
+        /// The file that holds the DSN; RUNLORE_SENTRY_DSN stands for it.
+        dsn_file: String = (text ""),
+            "the DSN is a key";
+        /// The name of the deployment, such as production.
+        environment: String = (text ""),
+            "one project of Sentry may have several";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (5000, 10, 60_000, "milliseconds"),
+            "nobody waits for it but what is queued behind it";
+    }
+
+    /// An event per tool call over HTTP to a server of web analytics, in Umami's form. Off while `url` is empty.
+    analytics: Analytics {
+        /// The URL that takes events, such as https://umami.example/api/send.
+        url: String = (text ""),
+            "a caller's address goes there: that is the operator's to decide";
+        /// The website's id there; needed where `url` is given.
+        website: String = (text ""),
+            "Umami gives one to each site";
+        /// The host name that calls are counted under; needed where `url` is given.
+        hostname: String = (text ""),
+            "the name that callers use";
+        /// How long one exchange may take.
+        timeout_ms: u64 = (2000, 10, 60_000, "milliseconds"),
+            "each call is an exchange of its own";
     }
 
     /// Secrets in text become `[REDACTED]`; on the way out always.

@@ -313,7 +313,7 @@ pub(super) fn paired_case((head, base): &(Counts, Counts)) -> Option<PairedCase>
 /// sides counted or broke in; and how many errored. None where nothing did.
 ///
 /// Source: Horowitz and Manski (2000), J. Am. Stat. Assoc. 95:77-84 (worst-case bounds for missing outcomes).
-fn error_bounds(shared: &[(Counts, Counts)]) -> Option<([f64; 2], u64)> {
+pub(super) fn error_bounds(shared: &[(Counts, Counts)]) -> Option<([f64; 2], u64)> {
     let tried = |counts: &Counts| f64::from(counts.counted()) + f64::from(counts.infra);
     let both: Vec<&(Counts, Counts)> = shared.iter().filter(|(head, base)| tried(head) > 0.0 && tried(base) > 0.0).collect();
     let errored: u64 = both.iter().map(|(head, base)| u64::from(head.infra) + u64::from(base.infra)).sum();

@@ -117,8 +117,9 @@ fn quality(known: &Known<'_>, candidate: &Side, baseline: Option<&Side>) -> Dime
         source: suite.method,
         ..Measurement::default()
     }];
-    if let (Some(now), Some(then)) = (rate(candidate), rate(base)) {
-        measurements.push(Measurement { delta: Some(round3(now - then)), ..both("pass_rate", "share", Some(now), Some(Some(then))) });
+    if let (Some(now), Some(then)) = (candidate.counts.rate(), base.counts.rate()) {
+        let delta = Some(round3(now.value() - then.value()));
+        measurements.push(Measurement { delta, ..both("pass_rate", "share", Some(now.shown()), Some(Some(then.shown()))) });
     }
     measurements.extend(margin(suite));
     Dimension::Measured { summary: said(suite, difference, candidate, base), measurements }

@@ -38,7 +38,12 @@ impl Step for Arguments {
         if let Some(name) = hidden.filter(|_| !call.caller.holds("traces:read")) {
             return Err(Refusal::Tool(ToolError::Argument(format!("unknown argument `{name}`"))));
         }
-        match (call.entry.canonical)(std::mem::take(&mut call.arguments)) {
+        let given = std::mem::take(&mut call.arguments);
+        let canonical = match call.entry.declared {
+            Some(declared) => declared.canonical(given, call.caller.is_public()),
+            None => (call.entry.canonical)(given),
+        };
+        match canonical {
             Ok(arguments) => call.arguments = arguments,
             Err(error) => return Err(redact::refused(&self.redactor, Refusal::Tool(error))),
         }

@@ -58,7 +58,7 @@ impl Audit {
             tracing::error!(requestId = call.request_id, tool = call.tool, error = text, "a tool failed");
         }
         let text = self.redactor.redact(&text).into_owned();
-        self.hooks.error(&Fault { request_id: call.request_id.clone(), tool: Some(call.tool), kind, text });
+        self.hooks.error(&Fault { at: clock::now(), request_id: call.request_id.clone(), tool: Some(call.tool), kind, text });
     }
 }
 
@@ -102,10 +102,12 @@ impl<'a> Line<'a> {
             tool: call.entry.name,
             arguments: names(call),
             outcome: Outcome::Cancelled,
+            at: clock::now(),
             duration: Duration::ZERO,
             principal: call.caller.principal().to_owned(),
             organization: call.caller.organization().map(ToString::to_string),
             address: call.client.map(|client| client.address),
+            parent: call.parent,
         };
         Self { audit, began: clock::monotonic(), event }
     }
@@ -115,6 +117,7 @@ impl Drop for Line<'_> {
     fn drop(&mut self) {
         self.audit.in_flight.fetch_sub(1, Relaxed);
         self.event.duration = self.began.elapsed();
+        self.event.at = clock::now();
         if self.audit.on {
             crate::telemetry::line(&Written::of(&self.event));
         }
@@ -141,7 +144,7 @@ struct Written<'a> {
 impl<'a> Written<'a> {
     fn of(event: &'a CallEvent) -> Self {
         Self {
-            ts: clock::now().rfc3339(),
+            ts: event.at.rfc3339(),
             event: "call",
             request_id: &event.request_id,
             tool: event.tool,

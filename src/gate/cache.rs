@@ -6,6 +6,8 @@
 //! A hit costs 3,000 instructions here, a miss 15,000: a place is made for those who ask the same meanwhile and taken off again, and an older
 //! answer makes room. What is saved by one hit, the reading of the store, pays for twenty of these.
 //!
+//! What an operator's command answers is kept for strangers of a public server only, by its command line.
+//!
 //! Promises: bounded in bytes; a refusal is kept for nobody; a leader whose client leaves hands over to a follower; what was refused to the
 //! leader in person (its other call is still running) is not the followers' answer.
 //! Does not: know that an answer depends on the time of day: within the hour that one is kept, `7d` is the same week.
@@ -44,6 +46,21 @@ pub struct Key {
     sees: Visibility,
     /// What the answer says of the index: another note is another answer.
     note: Option<Box<str>>,
+}
+
+impl Key {
+    /// What an operator's command answers is no project's and has no generation: its command line alone says what it is, and it is kept for
+    /// strangers only (decision 82).
+    fn declared(call: &Call) -> Self {
+        Self {
+            project: "".into(),
+            generation: 0,
+            tool: call.entry.name,
+            arguments: canonical(&call.arguments).into(),
+            sees: call.caller.visibility(),
+            note: None,
+        }
+    }
 }
 
 /// Why an answer is not kept; those who waited for it get it all the same.
@@ -100,6 +117,9 @@ impl Cache {
     }
 
     fn key(&self, call: &Call) -> Option<Key> {
+        if call.entry.declared.is_some() {
+            return call.caller.is_public().then(|| Key::declared(call));
+        }
         let generation = call.generation.filter(|_| call.entry.cacheable)?;
         let arguments = canonical(&call.arguments).into();
         Some(Key {
@@ -148,7 +168,7 @@ impl Cache {
                     (Unkept::Passing(answer), true) => return Ok(Served { answer: answer.clone(), cached: false }),
                     (Unkept::Passing(answer), false) => return Self::from_cache(&self.followers, answer.clone()),
                     // One of those who waited leads next.
-                    (Unkept::Refused(Refusal::CallerBusy { .. }), false) => {}
+                    (Unkept::Refused(Refusal::CallerBusy { .. } | Refusal::Left), false) => {}
                     (Unkept::Refused(refusal), _) => return Err(shared(refusal, &request_id)),
                 },
             }

@@ -7,6 +7,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     lacks::Lacks,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     auth::Caller,
     clock,
-    telemetry::hook::Outcome,
+    telemetry::{hook::Outcome, trace::Parent},
     tools::{
         Entry, ToolError,
         write::{Consent, Given, Handed, Leave},
@@ -60,6 +61,10 @@ pub struct Call {
     pub handed: Option<Handed>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
     pub mark: Option<super::slots::Mark>,
+    /// Raised when its client has left. The step `lasting` fills it in, for what goes on without one.
+    pub left: Option<CancellationToken>,
+    /// The trace that the caller says it belongs to (`_meta.traceparent`).
+    pub parent: Option<Parent>,
 }
 
 impl Call {
@@ -84,6 +89,8 @@ impl Call {
             consent: None,
             handed: None,
             mark: None,
+            left: None,
+            parent: None,
         }
     }
 
@@ -184,6 +191,9 @@ pub enum Refusal {
         /// The deadline.
         seconds: u64,
     },
+    /// Its client left before it began, so it does not begin.
+    #[error("nobody waits for the answer any more")]
+    Left,
     /// The tool refused or failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -204,11 +214,16 @@ impl Refusal {
             Self::Total { .. } => Outcome::Total,
             Self::Timeout { .. } => Outcome::Timeout,
             Self::Panicked(_) => Outcome::Error,
+            Self::Left => Outcome::Cancelled,
+            Self::Tool(ToolError::Exit { code: LATE, .. }) => Outcome::Timeout,
             Self::Tool(error) if error.internal() => Outcome::Error,
             Self::Tool(_) => Outcome::Refused,
         }
     }
 }
+
+/// The exit code of a command that its deadline ended.
+const LATE: i32 = 124;
 
 pub(in crate::gate) fn seconds(count: u64) -> String {
     if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") }

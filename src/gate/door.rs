@@ -35,9 +35,12 @@ use super::{
     tenant_rate::TenantRateLayer,
     tool_api::{ToolApi, ToolCallLayer, ToolListLayer},
 };
-use crate::auth::{
-    authority::Authority,
-    metadata::{Challenges, Metadata},
+use crate::{
+    auth::{
+        authority::Authority,
+        metadata::{Challenges, Metadata},
+    },
+    telemetry::hook::Hooks,
 };
 
 /// One MCP endpoint.
@@ -107,6 +110,8 @@ pub struct Settings {
     pub push: Option<Push>,
     /// Who answers the tool API, on a server that has it.
     pub tools: Option<Arc<dyn ToolApi>>,
+    /// Who is told of faults.
+    pub hooks: Hooks,
 }
 
 /// The door, ready to be put before an endpoint: the steps that have a state of their own, made once.
@@ -151,7 +156,7 @@ impl Door {
             // Around all that refuses: a client of the tool API reads its own envelope, whatever refused it.
             .layer(DialectLayer::new(set.tools.is_some()))
             // Around all that could panic.
-            .layer(PanicsLayer)
+            .layer(PanicsLayer::new(set.hooks.clone()))
             // Around everything that answers, refusals included.
             .layer(HeadersLayer)
             // Before anyone is counted or named.
@@ -270,6 +275,7 @@ mod tests {
             probe: Probe { known, ready },
             push: None,
             tools: None,
+            hooks: Hooks::default(),
         }
     }
 

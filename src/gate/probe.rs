@@ -55,6 +55,7 @@ const fn entry(name: &'static str, weight: Weight) -> Entry {
         weight,
         cacheable: true,
         effect: Effect::Read,
+        declared: None,
         input_schema: Map::new,
         output_schema: Map::new,
         command: || Command::new("probe"),

@@ -42,6 +42,7 @@ impl Step for Redact {
 #[must_use]
 pub fn refused(redactor: &Redactor, refusal: Refusal) -> Refusal {
     match refusal {
+        Refusal::Tool(ToolError::Exit { code, said }) => Refusal::Tool(ToolError::Exit { code, said: redactor.redact(&said).into_owned() }),
         Refusal::Tool(error) if !error.internal() => {
             let said = redactor.redact(&error.to_string()).into_owned();
             Refusal::Tool(match error {

@@ -3,6 +3,7 @@
 //! Promises: a panic is a refusal with the request id, never a hung request; at most `mcp.handlers` tools are on the pool (decision 25), those
 //! that were given up and have not ended included. A call whose client leaves, or whose deadline passes, ends in the store too: its connection,
 //! its thread and its caller's mark are free within milliseconds (decision 19).
+//! A declared tool waits for a process and not for a thread: it is not on the pool.
 //! Does not: run on the async threads. Does not interrupt what a tool computes between two reads; the next read ends it.
 
 use std::{
@@ -17,7 +18,7 @@ use super::{BoxFuture, Call, Refusal, Reply, Served, Settings, fresh::AbortOnDro
 use crate::{
     clock,
     store::{Absent, Cancel, Store},
-    tools::{Answer, Ctx, ToolError},
+    tools::{Answer, Ctx, ToolError, declared::Asked},
 };
 
 /// The step.
@@ -55,6 +56,11 @@ impl Service<Call> for Run {
 }
 
 async fn run(parts: Arc<Parts>, call: Call) -> Reply {
+    if let Some(declared) = call.entry.declared {
+        let public = call.caller.is_public();
+        let answer = declared.run(Asked { arguments: call.arguments, public, left: call.left }).await?;
+        return Ok(Served { answer: Arc::new(answer), cached: false });
+    }
     let (request_id, tool) = (call.request_id.clone(), call.entry.name);
     // Inside the deadline, so a wait has one; never closed, so an error cannot come.
     let handler = parts.handlers.clone().acquire_owned().await.map_err(|error| ToolError::Internal(error.to_string()))?;

@@ -3,6 +3,7 @@
 //!
 //! Promises: a caller's own second heavy call is refused at once, and so is a ninth light one; a slot is waited for 30 s, in the order of
 //! arrival, among those of one's own organization first: however many callers it has, it does not stand before the others; what a call holds is given back when it ends, however it ends: answered, refused, panicked, late or left by its client.
+//! What would go on without its client does not begin without it.
 //! Does not: hold anything for stdio and the command line, or hold a slot for an in-process tool whose call was given up (decision 19);
 //! its caller's mark stays until the thread that computes it has ended, so that leaving early is no way to have more running.
 
@@ -97,7 +98,18 @@ impl Slots {
             };
             self.slots.acquire().await.ok().map(|slot| Taking { _share: share, _slot: slot })
         };
-        match tokio::time::timeout(self.wait, taking).await {
+        let gone = async {
+            match &call.left {
+                Some(left) => left.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let taken = tokio::select! {
+            biased;
+            () = gone => return Err(Refusal::Left),
+            taken = tokio::time::timeout(self.wait, taking) => taken,
+        };
+        match taken {
             Ok(Some(taking)) => Ok(Some(taking)),
             _ => Err(Refusal::Busy { slots: self.count, waited_s: self.wait.as_secs() }),
         }

@@ -77,6 +77,11 @@ fn house_that(bounds: Bounds, look: fn() -> BoxFuture<Option<String>>) -> House 
     House { gate: Gate::new(settings), store, seen, looks }
 }
 
+/// A list of these bounds over an empty project.
+pub(super) fn gate_of(bounds: Bounds) -> Gate {
+    Gate::new(settings(bounds, &Arc::default()))
+}
+
 fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
     let store = Arc::new(Model::default());
     Settings {
@@ -90,6 +95,7 @@ fn settings(bounds: Bounds, seen: &Arc<Recorder>) -> Settings {
         audit: false,
         hooks: Hooks::new(vec![Arc::new(seen.clone())]),
         writes: None,
+        registry: Registry::default(),
     }
 }
 

@@ -11,6 +11,7 @@ mod pipe;
 mod receive;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -21,7 +22,7 @@ use std::{
 };
 
 use self::group::Grouped;
-pub use self::{list::Listed, receive::Received};
+pub use self::{list::Listed, receive::Received, watched::Watched};
 use super::{
     git::Ancestry,
     progress::{Progress, Silent},
@@ -123,6 +124,8 @@ struct Pass<'a> {
     unread: Vec<PathBuf>,
     /// Whether it reads what was sent.
     received: bool,
+    /// The name of the watched directory that it reads: before each of its keys, whose files are then opened through no link.
+    watched: Option<Rc<str>>,
 }
 
 /// What is wrong with a run's id that was given by hand or by a source's rule, if anything.
@@ -236,7 +239,7 @@ impl<'a> Pass<'a> {
         let remarks = indexer.store.remarks().map_err(stopped)?;
         let known = known.into_iter().map(|row| (row.stamp.path.clone(), row)).collect();
         let ancestry = Ancestry::new(indexer.root, &indexer.environment);
-        Ok(Self { indexer, known, remarks, ancestry, report: Report::default(), unread: Vec::new(), received: false })
+        Ok(Self { indexer, known, remarks, ancestry, report: Report::default(), unread: Vec::new(), received: false, watched: None })
     }
 
     /// Whether the declarations stand in the store now.
@@ -330,13 +333,20 @@ impl<'a> Pass<'a> {
     fn candidate(&mut self, (path, mut beside): Grouped, how: &Found, named: bool) -> Option<Candidate> {
         group::without_links(&path, &mut beside);
         let relative = path.strip_prefix(self.indexer.root).unwrap_or(&path);
-        let Some(key) = relative.to_str().map(str::to_owned) else {
+        let key = relative.to_str().map(|key| self.watched.as_ref().map_or_else(|| key.to_owned(), |label| format!("{label}/{key}")));
+        let Some(key) = key else {
             // Two such names can look alike as text, and the key must tell them apart.
             let shown = self.shown(&path);
             self.complain(&shown, "the file's name is not UTF-8; rename it");
             return None;
         };
         Some(Candidate { path, key, source: how.source.clone(), rule: how.rule.clone(), kind: how.kind, beside, named })
+    }
+
+    /// A key as the path that it is made of.
+    fn below_root<'k>(&self, key: &'k str) -> &'k str {
+        let below = self.watched.as_ref().and_then(|label| key.strip_prefix(&**label)?.strip_prefix('/'));
+        below.unwrap_or(key)
     }
 
     fn shown(&self, path: &Path) -> String {
@@ -352,7 +362,7 @@ impl<'a> Pass<'a> {
     /// is forgotten with it, and so counts as new.
     fn vanish(&mut self, seen: &HashSet<String>) -> bool {
         let gone = |row: &&FileRow| {
-            let path = self.indexer.root.join(&row.stamp.path);
+            let path = self.indexer.root.join(self.below_root(&row.stamp.path));
             row.stamp.source.is_some() && !seen.contains(&row.stamp.path) && !self.unread.iter().any(|unread| path.starts_with(unread))
         };
         let mut paths: Vec<String> = self.known.values().filter(gone).map(|row| row.stamp.path.clone()).collect();

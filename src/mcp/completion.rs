@@ -54,7 +54,7 @@ impl Kind {
 pub async fn complete(core: &Core, params: &Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
     let argument = object(params, "argument")?;
     let (name, value) = (text(argument, "params.argument", "name")?, text(argument, "params.argument", "value")?);
-    let kind = kind(object(params, "ref")?, name, &asker.caller)?;
+    let kind = kind(core, object(params, "ref")?, name, &asker.caller)?;
     let mut asked = Map::from_iter([("kind".to_owned(), kind.map_or("nothing", Kind::word).into()), ("value".to_owned(), value.into())]);
     if let (Some(Kind::Attempt), Some(run)) = (kind, known(params, "runId")?) {
         asked.insert("runId".to_owned(), run.into());
@@ -82,17 +82,17 @@ fn known<'a>(params: &'a Map<String, Value>, name: &str) -> Result<Option<&'a st
 
 /// What the argument `name` of the reference is a name of. None for a prompt that is not there: it completes to nothing, since the conformance
 /// suite asks every server to complete a prompt that only its fixtures have (decision 14).
-fn kind(reference: &Map<String, Value>, name: &str, caller: &Caller) -> Result<Option<Kind>, Fault> {
+fn kind(core: &Core, reference: &Map<String, Value>, name: &str, caller: &Caller) -> Result<Option<Kind>, Fault> {
     let (what, arguments) = match text(reference, "params.ref", "type")? {
         "ref/prompt" => {
             let prompt = text(reference, "params.ref", "name")?;
             let Some(known) = prompts::find(prompt) else { return Ok(None) };
-            (prompt, Some(known.arguments.iter().map(|one| (one.name, one.kind)).collect::<Vec<_>>()))
+            (prompt, Some(known.arguments.iter().map(|one| (one.name, Some(one.kind))).collect::<Vec<_>>()))
         }
         "ref/resource" => {
             let template = text(reference, "params.ref", "uri")?;
             let plain = uri::canonical(template);
-            let known = resources::templates(caller).find(|known| Some(known.uri) == plain.as_deref());
+            let known = resources::templates(core, caller).find(|known| Some(known.uri) == plain.as_deref());
             (template, known.map(|known| variables(known.uri)))
         }
         _ => return Err(Fault::parameters("params.ref.type must be ref/prompt or ref/resource")),
@@ -100,15 +100,19 @@ fn kind(reference: &Map<String, Value>, name: &str, caller: &Caller) -> Result<O
     let what = quoted(&shorten(what, 200));
     let arguments = arguments.ok_or_else(|| Fault::parameters(format!("params.ref: there is no resource template {what}")))?;
     let found = arguments.iter().find(|(own, _)| *own == name);
-    found.map(|(_, kind)| Some(*kind)).ok_or_else(|| {
+    found.map(|(_, kind)| *kind).ok_or_else(|| {
         let names: Vec<&str> = arguments.iter().map(|(own, _)| *own).collect();
         let name = quoted(&shorten(name, 80));
         Fault::parameters(format!("params.argument.name: {what} has no argument {name}; it has {}", names.join(", ")))
     })
 }
 
-fn variables(template: &str) -> Vec<(&'static str, Kind)> {
-    [("runId", Kind::Run), ("attempt", Kind::Attempt)].into_iter().filter(|(name, _)| template.contains(&format!("{{{name}}}"))).collect()
+/// A trace's id is its maker's own, and is completed to nothing.
+fn variables(template: &str) -> Vec<(&'static str, Option<Kind>)> {
+    [("runId", Some(Kind::Run)), ("attempt", Some(Kind::Attempt)), ("traceId", None)]
+        .into_iter()
+        .filter(|(name, _)| template.contains(&format!("{{{name}}}")))
+        .collect()
 }
 
 /// The values. Attempts of no known run are none.

@@ -21,13 +21,15 @@ use super::{
 use crate::{
     auth::Caller,
     gate::{
-        Call, Gate, Refusal, listed,
+        Call, Gate, Refusal, hidden, listed,
         message::Era,
         project::{ARGUMENT, Place},
         visit::Client,
     },
+    telemetry::trace::Parent,
     tools::{
-        self, Answer, ENTRIES, Effect, Entry, Toolsets,
+        self, Answer, Effect, Entry, ToolError, Toolsets,
+        declared::Declared,
         write::{APPROVAL, Given, IDEMPOTENCY_KEY, KEY_CHARS_MAX, Leave, handle},
     },
 };
@@ -53,12 +55,13 @@ pub struct Asker {
     pub toolsets: Toolsets,
     /// The project that it came to, where the path names one.
     pub place: Option<Arc<Place>>,
+    /// The trace that the request says it belongs to; [`Core::answer`] fills it in.
+    pub parent: Option<Parent>,
 }
 
 /// `tools/list` by era (whether modern), by whether texts may be read, by whether projects are named, by whether the
-/// path names one, and by what the caller may call (yes or no for each
-/// entry): a handful at most.
-type Lists = HashMap<(bool, bool, bool, bool, Box<[bool]>), Arc<str>>;
+/// path names one, by whether the caller is a stranger, and by what it may call: a handful at most.
+type Lists = HashMap<(bool, bool, bool, bool, bool, Vec<bool>), Arc<str>>;
 
 /// The methods over one gate.
 #[derive(Clone)]
@@ -94,6 +97,8 @@ impl Core {
     /// # Errors
     /// [`Fault`].
     pub async fn answer(&self, method: &str, params: Map<String, Value>, asker: &Asker) -> Result<Arc<str>, Fault> {
+        let traced = Parent::of(&params).map(|parent| Asker { parent: Some(parent), ..asker.clone() });
+        let asker = traced.as_ref().unwrap_or(asker);
         let open = !asker.caller.is_nobody() || OPEN.contains(&method);
         match (method, asker.era) {
             // Down its list whoever asks: there a call is logged, counted and refused. Nobody is told what else is wrong with it.
@@ -132,7 +137,13 @@ impl Core {
             Some(client) => Call::remote(entry, arguments, asker.caller.clone(), &asker.request_id, client),
             None => Call { request_id: asker.request_id.to_string(), ..Call::local(entry, arguments, asker.caller.clone()) },
         };
-        self.gate.call(Call { place: asker.place.clone(), leave, given, ..call }).await
+        self.gate.call(Call { place: asker.place.clone(), leave, given, parent: asker.parent, ..call }).await
+    }
+
+    /// Whether there are tools here that write, and so what only they make.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        self.gate.writes()
     }
 
     /// What lists that are the same for every caller of this server say of how long they may be kept.
@@ -149,7 +160,7 @@ impl Core {
         };
         let name = text_of(&params, "name")?;
         // An unknown name goes down the list too: it is logged and counted like any other call.
-        let entry = tools::find(name).filter(|entry| self.offers(entry, asker)).unwrap_or(&tools::UNKNOWN);
+        let entry = self.gate.registry().find(name).filter(|entry| self.offers(entry, asker)).unwrap_or(&tools::UNKNOWN);
         let (leave, given) = approval::of(entry, &params, asker.era);
         match self.ask_with((leave, given), entry, arguments, asker).await {
             Ok(answer) => {
@@ -162,20 +173,26 @@ impl Core {
 
     /// Whether there is such a tool here, for who narrows the tools so.
     fn offers(&self, entry: &Entry, asker: &Asker) -> bool {
-        self.gate.has(entry) && self.toolsets.and(asker.toolsets).offer(entry)
+        self.gate.has(entry) && self.toolsets.and(asker.toolsets).offer(entry) && !hidden(&asker.caller, entry)
     }
 
     /// `tools/list` of this caller, in registry order.
     fn tools(&self, era: Era, asker: &Asker) -> Arc<str> {
         let listed = |entry: &&Entry| self.offers(entry, asker) && listed(&asker.caller, entry);
-        let allowed: Vec<&Entry> = ENTRIES.iter().filter(listed).collect();
-        let class: Box<[bool]> = ENTRIES.iter().map(|entry| listed(&entry)).collect();
+        let entries = self.gate.registry().entries();
+        let allowed: Vec<&Entry> = entries.clone().filter(listed).collect();
+        let class = entries.map(|entry| listed(&entry)).collect();
+        let public = asker.caller.is_public();
         let text = asker.caller.holds("traces:read");
         let place = asker.place.as_deref();
         let named = allowed.iter().any(|entry| self.gate.asks_project(entry, &asker.caller, place));
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = lists.entry((era == Era::Modern, text, named, place.is_some(), class)).or_insert_with(|| {
-            let tools: Vec<Tool> = allowed.into_iter().map(|entry| described(entry, text, named, place.is_some())).collect();
+        let list = lists.entry((era == Era::Modern, text, named, place.is_some(), public, class)).or_insert_with(|| {
+            let described = |entry: &Entry| match entry.declared {
+                Some(declared) => of_operator(entry, declared, public),
+                None => described(entry, text, named, place.is_some()),
+            };
+            let tools: Vec<Tool> = allowed.into_iter().map(described).collect();
             results::complete(&json!({ "tools": tools }), era, self.hints)
         });
         list.clone()
@@ -242,6 +259,7 @@ fn refused(refusal: &Refusal, name: &str, asker: &Asker) -> Result<Arc<str>, Fau
         Refusal::Unauthenticated => Err(Fault::credential()),
         Refusal::Unknown => Err(Fault::tool(name)),
         Refusal::Panicked(_) => Err(Fault::internal(&asker.request_id)),
+        Refusal::Tool(ToolError::Exit { code, said }) => Ok(results::ended(said, *code, asker.era)),
         // One who is known can ask for more and is told what for; a stranger and the person at this machine have no more to ask for.
         Refusal::Denied { lacks, .. } if asker.client.is_some() && asker.caller.identified().is_some() => {
             Err(Fault::denied(refusal, lacks.clone(), &asker.request_id))
@@ -267,19 +285,33 @@ pub fn described(entry: &Entry, text: bool, named: bool, placed: bool) -> Tool {
             properties.insert(ARGUMENT.to_owned(), project);
         }
     }
-    let (read_only, destructive) = match entry.effect {
-        Effect::Read => (true, false),
-        Effect::Write { destructive, .. } => (false, destructive),
-    };
-    if !read_only {
+    if entry.effect.writes() {
         give_leave(&mut input);
     }
-    // A write that is repeated without its key is done twice.
-    let annotations = ToolAnnotations::new().read_only(read_only).destructive(destructive).idempotent(read_only).open_world(false);
     Tool::new(entry.name, entry.doc, Arc::new(input))
         .with_title(entry.title)
         .with_raw_output_schema(Arc::new((entry.output_schema)()))
-        .with_annotations(annotations)
+        .with_annotations(annotations(entry.effect))
+}
+
+/// A tool that its operator declared, as `tools/list` has it for strangers or for others.
+fn of_operator(entry: &Entry, declared: &dyn Declared, public: bool) -> Tool {
+    let tool = Tool::new(entry.name, entry.doc, Arc::new(declared.input_schema(public)))
+        .with_title(entry.title)
+        .with_annotations(annotations(entry.effect));
+    match declared.output_schema() {
+        Some(schema) => tool.with_raw_output_schema(Arc::new(schema)),
+        None => tool,
+    }
+}
+
+/// A write that is repeated without its key is done twice.
+fn annotations(effect: Effect) -> ToolAnnotations {
+    let (reads, destructive) = match effect {
+        Effect::Read => (true, false),
+        Effect::Write { destructive, .. } => (false, destructive),
+    };
+    ToolAnnotations::new().read_only(reads).destructive(destructive).idempotent(reads).open_world(false)
 }
 
 /// Adds to a write's arguments those by which leave is given.
@@ -295,8 +327,8 @@ fn give_leave(input: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
+    use crate::tools::ENTRIES;
 
     #[test]
     fn every_tool_says_whether_it_reads_or_writes() {
@@ -306,7 +338,7 @@ mod tests {
             let said = (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint);
             let reads = !entry.effect.writes();
             assert_eq!(said, (Some(reads), Some(reads), Some(entry.name == "connections_delete"), Some(false)), "{}", tool.name);
-            let takes = |name: &str| tool.input_schema["properties"].get(name).is_some();
+            let takes = |name: &str| tool.input_schema.get("properties").is_some_and(|all| all.get(name).is_some());
             assert!(takes(APPROVAL) != reads && takes(IDEMPOTENCY_KEY) != reads, "{}", tool.name);
         }
     }
@@ -330,6 +362,7 @@ mod tests {
             request_id: "r1".into(),
             toolsets: Toolsets::default(),
             place: None,
+            parent: None,
         };
         let said = |refusal: Refusal| refused(&refusal, "history", &asker);
         let panicked = said(Refusal::Panicked("r1".into())).unwrap_err();

@@ -23,7 +23,7 @@ use super::{
     faults::Fault,
     versions,
 };
-use crate::{auth::Caller, clock, gate::message::Era, tools::Toolsets};
+use crate::{auth::Caller, clock, gate::message::Era, telemetry::trace::Parent, tools::Toolsets};
 
 /// rmcp's names of the versions that are spoken; the same list as [`versions::SPOKEN`].
 const VERSIONS: &[ProtocolVersion] =
@@ -60,6 +60,8 @@ impl Handler {
             request_id: Arc::from(clock::request_id()),
             toolsets: Toolsets::default(),
             place: None,
+            // rmcp takes `_meta` out of the parameters.
+            parent: context.meta.get("traceparent").and_then(Value::as_str).and_then(Parent::parse),
         };
         // rmcp sends nothing for a cancelled request, whatever is answered; what the call holds is free when its future is dropped.
         let Some(answer) = context.ct.run_until_cancelled(self.core.answer(method, params, &asker)).await else {

@@ -71,8 +71,15 @@ impl Endpoint {
             Ok(toolsets) => toolsets.unwrap_or_default(),
             Err(sentence) => return failed(&id, &Fault::parameters(sentence), message.era, framing),
         };
-        let asker =
-            Asker { caller, client: Some(visit.client), era: message.era, request_id: visit.request_id, toolsets, place: visit.place };
+        let asker = Asker {
+            caller,
+            client: Some(visit.client),
+            era: message.era,
+            request_id: visit.request_id,
+            toolsets,
+            place: visit.place,
+            parent: None,
+        };
         match self.core.answer(&message.method, message.params, &asker).await {
             Err(fault) if fault.wants_credential() => {
                 refusal::Barred::Unauthenticated { sent: false }.response_to(Some(&id), &asker.request_id)

@@ -71,9 +71,10 @@ pub static TEMPLATES: [Template; 3] = [
     },
 ];
 
-/// The templates of what `caller` may read.
-pub fn templates(caller: &Caller) -> impl Iterator<Item = &'static Template> {
-    TEMPLATES.iter().filter(|template| Lacks::of(caller, template.entry).is_none())
+/// The templates of what there is here and `caller` may read. Where nothing writes there are no traces.
+pub fn templates(core: &Core, caller: &Caller) -> impl Iterator<Item = &'static Template> {
+    let writes = core.writes();
+    TEMPLATES.iter().filter(move |template| (writes || template.uri != uri::TRACE_TEMPLATE) && Lacks::of(caller, template.entry).is_none())
 }
 
 /// The result of `resources/templates/list`.
@@ -86,7 +87,7 @@ pub fn list_templates(core: &Core, params: &Map<String, Value>, asker: &Asker) -
         let Template { uri, name, title, about, mime_type, .. } = template;
         json!({"uriTemplate": uri, "name": name, "title": title, "description": about, "mimeType": mime_type})
     };
-    let all: Vec<Value> = templates(&asker.caller).map(described).collect();
+    let all: Vec<Value> = templates(core, &asker.caller).map(described).collect();
     Ok(results::complete(&json!({"resourceTemplates": all}), asker.era, core.hints()))
 }
 

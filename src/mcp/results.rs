@@ -55,9 +55,11 @@ pub fn answered(answer: &Answer, era: Era) -> Arc<str> {
     // Escapes are few: an eighth more, and what stands around both.
     let mut result = String::with_capacity(json.len() + text.len() + text.len() / 8 + 128);
     content(&mut result, text, era);
-    for part in [",\"structuredContent\":", json, ",\"isError\":false}"] {
-        result.push_str(part);
+    if json != "null" {
+        result.push_str(",\"structuredContent\":");
+        result.push_str(json);
     }
+    result.push_str(",\"isError\":false}");
     result.into()
 }
 
@@ -74,6 +76,17 @@ pub fn refused(sentence: &str, era: Era) -> Arc<str> {
 #[must_use]
 pub fn input_required(requests: &Value, state: &str) -> Arc<str> {
     serde_json::json!({"resultType": "input_required", "inputRequests": requests, "requestState": state}).to_string().into()
+}
+
+/// The refusal of an operator's command, with the exit code that it ended with (decision 70).
+#[must_use]
+pub fn ended(said: &str, code: i32, era: Era) -> Arc<str> {
+    let mut result = String::with_capacity(said.len() + 160);
+    content(&mut result, said, era);
+    result.push_str(",\"isError\":true,\"_meta\":{\"runlore/exitCode\":");
+    result.push_str(&code.to_string());
+    result.push_str("}}");
+    result.into()
 }
 
 /// The beginning of a tool's result, to the end of its text.

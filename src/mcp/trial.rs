@@ -21,7 +21,7 @@ use crate::{
     },
     store::model::Model,
     telemetry::{hook::Hooks, redaction::Redactor},
-    tools::{Limits, render::Style},
+    tools::{Limits, declared::Registry, render::Style},
 };
 
 /// The methods over a store.
@@ -47,6 +47,7 @@ pub(crate) fn house(limits: Limits, bounds: Bounds) -> House {
         audit: false,
         hooks: Hooks::default(),
         writes: None,
+        registry: Registry::default(),
     });
     House { core: Core::new(gate), store }
 }
@@ -58,7 +59,15 @@ pub(crate) fn plain() -> House {
 
 /// `caller` on stdio, of the newer era.
 pub(crate) fn by(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default(), place: None }
+    Asker {
+        caller,
+        client: None,
+        era: Era::Modern,
+        request_id: "r".into(),
+        toolsets: crate::tools::Toolsets::default(),
+        place: None,
+        parent: None,
+    }
 }
 
 /// The same over HTTP, where rates hold.

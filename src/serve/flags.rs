@@ -7,10 +7,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::tools::Toolsets;
+
 /// What the command line says of the HTTP service.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "HTTP")]
 pub struct HttpFlags {
+    /// Only these tools, with commas between: history, query, catalog, workspace, projections, commands. Without it, http.toolsets of the configuration; else all but commands, and for mcp history, query and catalog.
+    #[arg(long, value_name = "WORDS", value_parser = Toolsets::parse, help_heading = "Options")]
+    pub toolsets: Option<Toolsets>,
     /// The address to listen on.
     #[arg(long, alias = "bind", value_name = "ADDRESS")]
     pub host: Option<String>,
@@ -108,6 +113,7 @@ mod tests {
             let value = match name {
                 "port" | "concurrent" | "timeout" | "max-connections" => "5",
                 "max-body" => "2048",
+                "toolsets" => continue,
                 _ => "1",
             };
             let words = if name == "public" {

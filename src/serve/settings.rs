@@ -117,9 +117,11 @@ impl Settings {
     /// A sentence that names the flag or key.
     pub fn for_mcp(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
         let endpoints = if flags.path.is_empty() { vec!["/mcp".to_owned()] } else { flags.path.clone() };
-        let mut settings = Self::resolve(flags, config, endpoints)?;
+        let (mut settings, faults) = Self::resolve(flags, config, endpoints);
         settings.admin = flags.admin_listen.clone();
-        Ok(settings)
+        // A fault of theirs is among the faults already.
+        settings.toolsets = toolsets(flags, &config.http, Toolsets::local()).unwrap_or(settings.toolsets);
+        settings.unless(faults)
     }
 
     /// The service of `runlore serve`.
@@ -128,7 +130,7 @@ impl Settings {
     /// A sentence that names the flag or key.
     pub fn for_serve(flags: &HttpFlags, config: &Config) -> Result<Self, String> {
         let endpoints = if flags.path.is_empty() { config.http.endpoints.clone() } else { flags.path.clone() };
-        let mut settings = Self::resolve(flags, config, endpoints)?;
+        let (mut settings, mut faults) = Self::resolve(flags, config, endpoints);
         settings.admin = Some(flags.admin_listen.clone().unwrap_or_else(|| config.admin.listen.clone()));
         settings.discovery = config.auth.anonymous_discovery;
         settings.tool_api_writes = Some(tool_api_writes(config.tool_api.writes, |name| std::env::var(name).ok()));
@@ -137,15 +139,22 @@ impl Settings {
             settings.rates = of_tenants(settings.rates, flags, &config.http);
         }
         if settings.tenants && settings.token.is_some() {
-            return Err("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
+            faults.push("--token and tenants.data_dir exclude each other: callers of organizations have keys of their own".to_owned());
         }
         if !settings.tenants && (!config.auth.issuer.is_empty() || !config.auth.local_key_file.is_empty()) {
-            return Err("auth.issuer and auth.local_key_file need tenants.data_dir: tokens are those of organizations' callers".to_owned());
+            faults.push("auth.issuer and auth.local_key_file need tenants.data_dir: tokens are those of organizations' callers".to_owned());
         }
-        Ok(settings)
+        settings.unless(faults)
     }
 
-    fn resolve(flags: &HttpFlags, config: &Config, endpoints: Vec<String>) -> Result<Self, String> {
+    /// Itself, unless there are faults: then all of them, a line each.
+    fn unless(self, faults: Vec<String>) -> Result<Self, String> {
+        if faults.is_empty() { Ok(self) } else { Err(faults.join("\n")) }
+    }
+
+    /// The settings, and what is wrong with them.
+    fn resolve(flags: &HttpFlags, config: &Config, endpoints: Vec<String>) -> (Self, Vec<String>) {
+        let mut faults = Vec::new();
         let http = &config.http;
         let host = flags.host.clone().unwrap_or_else(|| http.host.clone());
         let public = flags.public || http.public;
@@ -155,16 +164,22 @@ impl Settings {
         let behind = LOOPBACK.into_iter().filter(|_| !header.is_empty());
         let usual = usual(is_loopback(&host), public);
         let settings = Self {
-            toolsets: Toolsets::default(),
+            toolsets: toolsets(flags, http, Toolsets::served()).unwrap_or_else(|fault| {
+                faults.push(fault);
+                Toolsets::served()
+            }),
             port: flags.port.unwrap_or(http.port),
             endpoints,
             event_streams: http.event_stream_endpoints.clone(),
             allowed_hosts: chosen(&flags.allowed_host, &http.allowed_hosts),
             allowed_origins: chosen(&flags.allowed_origin, &http.allowed_origins),
-            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)))?,
-            named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)))?,
+            named_proxies: networks(behind.chain(proxies.iter().map(String::as_str)), &mut Vec::new()),
+            trusted: networks(LOOPBACK.into_iter().chain(proxies.iter().map(String::as_str)), &mut faults),
             client_header: Some(header.clone()).filter(|name| !name.is_empty()),
-            token: token(flags)?,
+            token: token(flags).unwrap_or_else(|fault| {
+                faults.push(fault);
+                None
+            }),
             // Only `serve` knows organizations.
             tenants: false,
             tenant_rate: config.tenants.rate_per_min,
@@ -191,29 +206,29 @@ impl Settings {
             public,
             host,
         };
-        settings.fault().map_or(Ok(settings), Err)
+        faults.extend(settings.faults());
+        (settings, faults)
     }
 
-    fn fault(&self) -> Option<String> {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
         if self.public && self.token.is_some() {
-            return Some("--public and --token exclude each other: what anybody may read needs no token".to_owned());
+            faults.push("--public and --token exclude each other: what anybody may read needs no token".to_owned());
         }
         let unspecified = matches!(self.host.as_str(), "0.0.0.0" | "::" | "[::]");
         if unspecified && self.allowed_hosts.is_empty() {
-            return Some(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
+            faults.push(format!("--host {} answers on every address: say with --allowed-host under which names", self.host));
         }
-        let path = self
-            .endpoints
-            .iter()
-            .find(|path| !is_path(path))
-            .map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash"));
-        let origin = self.allowed_origins.iter().find(|origin| !is_origin(origin));
-        let origin = origin.map(|origin| format!("--allowed-origin {origin}: give an origin such as https://app.example, without a path"));
-        let host = self.allowed_hosts.iter().find(|host| host.parse::<http::uri::Authority>().is_err() || host.contains('@'));
-        let host = host.map(|host| format!("--allowed-host {host}: give a host name such as evals.example, or with its port"));
-        let header = self.client_header.as_ref().filter(|name| http::HeaderName::from_bytes(name.as_bytes()).is_err());
-        let header = header.map(|name| format!("--client-header {name}: give a header's name such as X-Real-IP"));
-        path.or(origin).or(host).or(header)
+        let path = self.endpoints.iter().filter(|path| !is_path(path));
+        faults.extend(path.map(|path| format!("--path {path}: give a path such as /mcp, without a trailing slash")));
+        let origin = self.allowed_origins.iter().filter(|origin| !is_origin(origin));
+        faults
+            .extend(origin.map(|origin| format!("--allowed-origin {origin}: give an origin such as https://app.example, without a path")));
+        let host = self.allowed_hosts.iter().filter(|host| host.parse::<http::uri::Authority>().is_err() || host.contains('@'));
+        faults.extend(host.map(|host| format!("--allowed-host {host}: give a host name such as evals.example, or with its port")));
+        let header = self.client_header.iter().filter(|name| http::HeaderName::from_bytes(name.as_bytes()).is_err());
+        faults.extend(header.map(|name| format!("--client-header {name}: give a header's name such as X-Real-IP")));
+        faults
     }
 
     /// Who everyone is where no token is asked for.
@@ -239,6 +254,18 @@ impl Settings {
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
+    }
+}
+
+/// The tools that are offered: the flag, then the config, then what is `usual`.
+///
+/// # Errors
+/// A sentence that names the word that is no group of tools.
+pub fn toolsets(flags: &HttpFlags, http: &Http, usual: Toolsets) -> Result<Toolsets, String> {
+    match (flags.toolsets, http.toolsets.as_slice()) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, []) => Ok(usual),
+        (None, words) => Toolsets::parse(&words.join(",")).map_err(|sentence| format!("http.{sentence}")),
     }
 }
 
@@ -275,15 +302,16 @@ fn limits(flags: &HttpFlags, http: &Http) -> Http {
     http
 }
 
-fn networks<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpNet>, String> {
+fn networks<'a>(texts: impl Iterator<Item = &'a str>, faults: &mut Vec<String>) -> Vec<IpNet> {
     let network = |text: &str| {
         let single = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
-        text.parse::<IpNet>()
-            .ok()
-            .or_else(single)
-            .ok_or_else(|| format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"))
+        let found = text.parse::<IpNet>().ok().or_else(single);
+        if found.is_none() {
+            faults.push(format!("--trusted-proxy {text}: give a network such as 10.0.0.0/8, or an address"));
+        }
+        found
     };
-    texts.map(network).collect()
+    texts.filter_map(network).collect()
 }
 
 /// Flag, then RUNLORE_MCP_TOKEN, then a file (decision 17).

@@ -28,6 +28,7 @@ use crate::{
     store::{
         self,
         control::{ControlChange, ControlError},
+        kept::PValues,
         query::QueryLimits,
         sqlite::{Options, Sqlite, control::Control},
     },
@@ -142,6 +143,7 @@ impl House {
             options: project_options(config, &options),
             workers,
             limits: config.query_limits(),
+            p_cache_bytes_max: config.goals.p_cache_bytes_max,
             open: Mutex::default(),
             open_max: affordable(set.open_max, config.http.connections_max),
             idle: Duration::from_secs(set.idle_s),
@@ -294,6 +296,7 @@ struct Parts {
     options: Options,
     workers: Arc<Workers>,
     limits: QueryLimits,
+    p_cache_bytes_max: u64,
     /// By what of which project is seen: a caller who may not read texts has a handle of its own.
     open: Mutex<HashMap<Scope, Slot>>,
     open_max: usize,
@@ -349,7 +352,9 @@ impl Parts {
         let id = scope.project().ok_or_else(|| store::Error::Internal("a scope without a project".to_owned()))?;
         private_directory(&self.directory).map_err(|error| store::Error::Internal(error.to_string()))?;
         let store = Sqlite::open(&self.directory.join(format!("{id}.db")), scope, &self.options)?;
-        let store = store.isolated(self.workers.clone(), self.limits);
+        // Beside the project's file, and nobody else's.
+        let kept = PValues::new(&self.directory.join(format!("{id}.p.jsonl")), self.p_cache_bytes_max);
+        let store = store.isolated(self.workers.clone(), self.limits).keeping(Arc::new(kept));
         let refresh = Arc::new(|| -> crate::gate::BoxFuture<Option<String>> { Box::pin(std::future::ready(None)) });
         Ok(Project { id: id.clone(), store: Arc::new(store), refresh })
     }

@@ -11,7 +11,7 @@ use super::exact;
 use super::grouped::{Groups, Spread};
 use super::intervals::{Moments, agresti_min_at, pseudo_cases_at, t_quantile};
 use super::power::{POWER, mde_discordance, mde_error, mde_second_moment, mde_variance};
-use super::sign_flip::{SignFlip, sign_flip};
+use super::sign_flip::{Recall, SignFlip, sign_flip_by};
 use super::tango;
 use super::{Interval, Method, ONE_SIDED, TWO_SIDED, Word, Z_ONE_SIDED, Z_TWO_SIDED};
 use serde::{Deserialize, Serialize};
@@ -114,11 +114,17 @@ impl PairedResult {
 /// named `pseudo_cases`, which is never of width 0.
 #[must_use]
 pub fn paired(cases: &[PairedCase]) -> Option<PairedResult> {
+    paired_by(cases, &|_, work_out| work_out())
+}
+
+/// The same, where `recall` is asked for a p that takes long to work out.
+#[must_use]
+pub fn paired_by(cases: &[PairedCase], recall: &Recall<'_>) -> Option<PairedResult> {
     let pairs = Pairs::of(cases)?;
     let found = match &pairs.groups {
-        Some(groups) => Some(sign_flip(&groups.sums(), SEED)?),
+        Some(groups) => Some(sign_flip_by(&groups.sums(), SEED, recall)?),
         None if pairs.plain => None,
-        None => Some(sign_flip(&pairs.differences, SEED)?),
+        None => Some(sign_flip_by(&pairs.differences, SEED, recall)?),
     };
     let interval = pairs.interval(Side::Two);
     let mde = pairs.mde();

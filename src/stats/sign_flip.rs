@@ -48,12 +48,36 @@ impl SignFlip {
     }
 }
 
+/// A p that takes long to work out, as whoever keeps such values is asked for it: all that it depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted<'a> {
+    /// How it is worked out.
+    pub way: &'static str,
+    /// From which differences, in their order.
+    pub differences: &'a [f64],
+    /// From which seed.
+    pub seed: u64,
+}
+
+/// Raised whenever [`sign_flip`] may give another p for the same question: what was kept of an older one is none of this one (a test holds it
+/// against values).
+pub const ENGINE: u32 = 1;
+
+/// Whoever may know a p already, and works it out where it does not.
+pub type Recall<'a> = dyn Fn(Wanted<'_>, &dyn Fn() -> f64) -> f64 + 'a;
+
 /// Two-sided sign-flip test of "the differences are symmetric about 0", statistic |mean|; `seed` is used only for Monte Carlo. All
 /// differences 0, or none at all: p = 1. `None` when a difference or their sum is not finite.
 ///
 /// Source: Fisher (1935), The Design of Experiments, section 21; Good (2005), Permutation, Parametric and Bootstrap Tests. Monte Carlo p: Phipson and Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9:39.
 #[must_use]
 pub fn sign_flip(differences: &[f64], seed: u64) -> Option<SignFlip> {
+    sign_flip_by(differences, seed, &|_, work_out| work_out())
+}
+
+/// The same, where `recall` is asked for every p that takes more than a look.
+#[must_use]
+pub fn sign_flip_by(differences: &[f64], seed: u64, recall: &Recall<'_>) -> Option<SignFlip> {
     let total: f64 = differences.iter().map(|d| d.abs()).sum();
     let observed = differences.iter().sum::<f64>().abs();
     if !total.is_finite() {
@@ -63,17 +87,23 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Option<SignFlip> {
     if least <= 0.0 {
         return Some(SignFlip::exact(1.0));
     }
-    if let Some(p) = on_grid(differences) {
-        return Some(SignFlip::exact(p));
+    let wanted = |way| Wanted { way, differences, seed };
+    if let Some((steps, tail)) = on_grid(differences) {
+        return Some(SignFlip::exact(recall(wanted("sign_flip grid"), &|| grid_tail(&steps, tail))));
     }
     // Sizes in order of size: the draws depend on neither the order of the cases nor on which side is called head.
     let mut sizes: Vec<f64> = differences.iter().map(|d| d.abs()).filter(|d| *d > 0.0).collect();
     sizes.sort_by(f64::total_cmp);
-    Some(if sizes.len() <= ENUMERATED_MAX { SignFlip::exact(enumerated(&sizes, least)) } else { monte_carlo(&sizes, total, least, seed) })
+    if sizes.len() <= ENUMERATED_MAX {
+        return Some(SignFlip::exact(recall(wanted("sign_flip enumerated"), &|| enumerated(&sizes, least))));
+    }
+    let draws = draws(sizes.len());
+    let p = recall(wanted("sign_flip drawn"), &|| monte_carlo(&sizes, total, least, seed, draws));
+    Some(SignFlip { p, draws: Some(draws), seed: Some(seed) })
 }
 
-/// Exact p when all differences are whole multiples of a common step: the distribution of the sum by adding one case at a time.
-fn on_grid(differences: &[f64]) -> Option<f64> {
+/// The steps of the differences where all are whole multiples of a common one and the exact p is affordable, and how many sums are its tail.
+fn on_grid(differences: &[f64]) -> Option<(Vec<i64>, u64)> {
     let changes: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
     let grid = grid(&changes)?;
     let steps: Vec<i64> = changes.iter().map(|d| (d * grid).round() as i64).collect();
@@ -81,15 +111,20 @@ fn on_grid(differences: &[f64]) -> Option<f64> {
     if width.checked_mul(steps.len() as u64)? > GRID_STEPS_MAX {
         return None;
     }
-    // ways[x]: the probability that the cases drawn with a plus have sizes that sum to x; the signed sum is then 2x - width.
-    let mut ways = vec![1.0_f64];
-    for step in &steps {
-        ways = add_case(&ways, step.unsigned_abs() as usize);
-    }
     let seen = steps.iter().sum::<i64>().unsigned_abs();
     let tail = width.checked_sub(seen)? / 2 + 1;
+    Some((steps, tail))
+}
+
+/// Exact p over a grid: the distribution of the sum by adding one case at a time.
+fn grid_tail(steps: &[i64], tail: u64) -> f64 {
+    // ways[x]: the probability that the cases drawn with a plus have sizes that sum to x; the signed sum is then 2x - width.
+    let mut ways = vec![1.0_f64];
+    for step in steps {
+        ways = add_case(&ways, step.unsigned_abs() as usize);
+    }
     // From the outside in, so that small probabilities are not lost beside large ones; the other tail is the same by symmetry.
-    Some(2.0 * ways.iter().take(tail as usize).sum::<f64>())
+    2.0 * ways.iter().take(tail as usize).sum::<f64>()
 }
 
 /// The distribution after one more case of size `step` that counts or does not, each with probability a half.
@@ -137,12 +172,16 @@ fn signed_sums(sizes: &[f64]) -> Vec<f64> {
     sizes.iter().fold(vec![0.0], |sums, d| sums.iter().flat_map(|s| [s + d, s - d]).collect())
 }
 
+/// How many random assignments are drawn over `cases` that changed.
+fn draws(cases: usize) -> u64 {
+    (SIGNS_MAX / cases.max(1) as u64).clamp(DRAWS_MIN, DRAWS_MAX)
+}
+
 /// p over random assignments of signs; the observed one counts as one of them.
-fn monte_carlo(sizes: &[f64], total: f64, least: f64, seed: u64) -> SignFlip {
-    let draws = (SIGNS_MAX / sizes.len().max(1) as u64).clamp(DRAWS_MIN, DRAWS_MAX);
+fn monte_carlo(sizes: &[f64], total: f64, least: f64, seed: u64, draws: u64) -> f64 {
     let mut random = SplitMix64(seed);
     let extreme = (0..draws).filter(|_| (2.0 * random.subset_sum(sizes) - total).abs() >= least).count();
-    SignFlip { p: (1.0 + extreme as f64) / (1.0 + draws as f64), draws: Some(draws), seed: Some(seed) }
+    (1.0 + extreme as f64) / (1.0 + draws as f64)
 }
 
 /// SplitMix64: Steele, Lea and Flood (2014), OOPSLA, doi 10.1145/2660193.2660195, in the form of Vigna's public-domain splitmix64.c.
@@ -188,6 +227,31 @@ mod tests {
         let observed = differences.iter().sum::<f64>().abs() - 1e-9;
         let extreme = (0..1_u32 << differences.len()).filter(|m| signed(*m).abs() >= observed).count();
         extreme as f64 / f64::from(1_u32 << differences.len())
+    }
+
+    /// Whatever changes one of these must raise [`ENGINE`].
+    #[test]
+    fn the_engine_is_the_one_that_kept_values_are_of() {
+        let odd: Vec<f64> = (1..=40_u32).map(|n| f64::from(n).sqrt() - if n % 3 == 0 { 9.0 } else { 1.0 }).collect();
+        let few: Vec<f64> = odd.iter().take(12).copied().collect();
+        let drawn = sign_flip(&odd, super::super::paired::SEED).unwrap();
+        assert_eq!((ENGINE, drawn.draws, drawn.p), (1, Some(9_999), 0.2871));
+        assert_eq!((p(&few), p(&[1.0, 1.0, -0.5, 0.25, 1.0, 1.0])), (0.292_968_75, 0.093_75));
+    }
+
+    #[test]
+    fn a_p_that_is_known_is_not_worked_out() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let recall = |wanted: Wanted<'_>, _: &dyn Fn() -> f64| {
+            asked.borrow_mut().push((wanted.way, wanted.differences.len(), wanted.seed));
+            0.25
+        };
+        let of = |differences: &[f64]| sign_flip_by(differences, 7, &recall).unwrap();
+        let odd: Vec<f64> = (1..=40_u32).map(|n| f64::from(n).sqrt()).collect();
+        assert_eq!((of(&odd).p, of(&odd).draws, of(&[1.0, 1.0]).p, of(&odd[1..9]).p), (0.25, Some(9_999), 0.25, 0.25));
+        assert_eq!(of(&[1.0, -1.0]).p, 1.0);
+        let ways = ["sign_flip drawn", "sign_flip drawn", "sign_flip grid", "sign_flip enumerated"];
+        assert_eq!(asked.borrow().iter().map(|(way, ..)| *way).collect::<Vec<_>>(), ways);
     }
 
     #[test]
@@ -247,9 +311,10 @@ mod tests {
         let changes: Vec<f64> = (0..60).map(|i| f64::from(i % 5 + 1) / if i % 3 == 0 { -5.0 } else { 5.0 }).collect();
         let sizes: Vec<f64> = changes.iter().map(|c| c.abs()).collect();
         let (total, observed) = (sizes.iter().sum::<f64>(), changes.iter().sum::<f64>());
-        let exact = on_grid(&changes).unwrap();
-        let drawn = monte_carlo(&sizes, total, observed - TIE * total, 3);
-        assert!(exact < 0.05 && (exact - drawn.p).abs() < 0.008, "{exact} {}", drawn.p);
+        let (steps, tail) = on_grid(&changes).unwrap();
+        let exact = grid_tail(&steps, tail);
+        let drawn = monte_carlo(&sizes, total, observed - TIE * total, 3, draws(sizes.len()));
+        assert!(exact < 0.05 && (exact - drawn).abs() < 0.008, "{exact} {drawn}");
     }
 
     proptest! {

@@ -33,7 +33,7 @@ impl super::survey::Survey for Absent {
         none()
     }
 
-    fn search(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+    fn ranked(&self, _: &[super::survey::Document], _: &[String], _: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
         none()
     }
 }
@@ -155,6 +155,8 @@ impl Store for Absent {
         none()
     }
 }
+
+impl crate::store::Catalog for Absent {}
 
 impl Workspace for Absent {
     fn authored(&self, _: &AuthoredQuery<'_>) -> Result<(Vec<Authored>, u64)> {

@@ -64,6 +64,8 @@ pub enum Change<'a> {
     /// What the views say of evaluations that earlier changes touched is worked out. Once after many changes is enough; nothing but the views
     /// looks different.
     Refresh,
+    /// Some of the texts that are not in the index of `search` yet come into it. Nothing but what a search finds looks different.
+    SearchIndex,
 }
 
 /// A log to be written.
@@ -134,6 +136,8 @@ pub struct Applied {
     pub counts: Counts,
     /// The path of the file that holds the same log and counts instead.
     pub copy_of: Option<String>,
+    /// Whether there are more texts to bring into the index of `search`.
+    pub left: bool,
     /// What a deed came to.
     pub outcome: Option<Outcome>,
     /// What a change to the queue came to.

@@ -3,6 +3,7 @@
 //! Promises: no SQL and no cleverness, so that reading it is believing it; other tests may use it as a store that costs nothing to open.
 //! Does not: save anything, or care how long it takes.
 
+mod catalog;
 mod projections;
 mod survey;
 mod workspace;
@@ -336,7 +337,7 @@ impl Store for Model {
             Change::Refused { deed, outcome, reason } => state.refused(&deed, outcome, reason),
             Change::Queue(change) => state.queue(change)?,
             Change::Synced { connection, health } => state.synced(&connection, health),
-            Change::Refresh => Applied::default(),
+            Change::Refresh | Change::SearchIndex => Applied::default(),
             Change::Declared(declared) => {
                 let changed = state.declared != declared;
                 state.declared = declared;

@@ -8,6 +8,7 @@ mod attempts;
 mod authored;
 mod baselines;
 mod bases;
+mod catalog;
 mod cells;
 mod connect;
 pub mod control;
@@ -29,6 +30,7 @@ mod records;
 mod refresh;
 mod regroup;
 mod runs;
+mod search;
 mod series;
 mod sources;
 mod streaks;
@@ -45,11 +47,14 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
-use super::query::{Isolation, Job, QueryLimits};
 use super::{
     Applied, AttemptQuery, AttemptRow, Base, BaseQuery, Beginning, Cancel, Cause, CellQuery, Change, Error, FileRow, Groups, Lines, Named,
     Object, Point, PointQuery, ProjectionPage, ProjectionQuery, Query, QueryFault, Result, Rows, Run, RunArm, RunEvaluation, RunExtras,
     RunPoint, RunQuery, Selector, Store, Streak,
+};
+use super::{
+    kept::PValues,
+    query::{Isolation, Job, QueryLimits},
 };
 use crate::{
     auth::Scope,
@@ -95,6 +100,8 @@ pub struct Sqlite {
     readers: Arc<connect::Pool>,
     peek: Arc<connect::Peek>,
     cancel: Option<Cancel>,
+    /// Where p values are kept; none for nowhere.
+    kept: Option<Arc<PValues>>,
 }
 
 impl Sqlite {
@@ -119,6 +126,7 @@ impl Sqlite {
             readers: Arc::new(connect::Pool::new(reader, more, options)),
             peek: Arc::default(),
             cancel: None,
+            kept: None,
         })
     }
 
@@ -126,6 +134,13 @@ impl Sqlite {
     #[must_use]
     pub fn isolated(mut self, isolation: Arc<dyn Isolation>, limits: QueryLimits) -> Self {
         (self.isolation, self.query_limits) = (Some(isolation), limits);
+        self
+    }
+
+    /// The same, with p values kept there.
+    #[must_use]
+    pub fn keeping(mut self, kept: Arc<PValues>) -> Self {
+        self.kept = Some(kept);
         self
     }
 
@@ -176,7 +191,7 @@ impl super::survey::Survey for Sqlite {
         self.read(|connection| survey::figures(connection, run))
     }
 
-    fn search(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
+    fn ranked(&self, documents: &[super::survey::Document], words: &[String], limit: usize) -> Result<(Vec<super::survey::Hit>, u64)> {
         survey::search(documents, words, limit)
     }
 }

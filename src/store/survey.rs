@@ -41,5 +41,5 @@ pub trait Survey {
     ///
     /// # Errors
     /// As every read: [`super::Error`].
-    fn search(&self, documents: &[Document], words: &[String], limit: usize) -> Result<(Vec<Hit>, u64)>;
+    fn ranked(&self, documents: &[Document], words: &[String], limit: usize) -> Result<(Vec<Hit>, u64)>;
 }

@@ -1,25 +1,18 @@
 //! Who is told of calls and faults (decision 37): metrics, and whatever else an operator's build registers.
 //!
 //! Promises: a hook sees the tool by its listed name (`unknown` where there is none), the names of the arguments, the outcome, the duration, the
-//! caller; never a value. A slow hook behind [`Queued`] holds up no call: it has a thread and a queue of its own, and what does not fit is
-//! counted in `runlore_hook_dropped_total`. A hook that panics loses that event only.
+//! caller; never a value. A slow hook stands behind [`super::queued::Queued`] and holds up no call. A hook that panics loses that event only.
 //! Does not: load code.
 
 use std::{
     net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
-    },
-    thread,
+    sync::Arc,
     time::Duration,
 };
 
-use prometheus::IntCounter;
-
-/// Events that wait for one slow hook: some seconds of a busy server, and half a megabyte.
-const QUEUE: usize = 1024;
+use super::trace::Parent;
+use crate::domain::time::Timestamp;
 
 /// How a call ended (decision 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,6 +96,8 @@ pub struct CallEvent {
     pub arguments: Vec<&'static str>,
     /// How it ended.
     pub outcome: Outcome,
+    /// When it ended.
+    pub at: Timestamp,
     /// How long it took, waiting included.
     pub duration: Duration,
     /// A key or subject id, `anonymous` or `local`.
@@ -111,11 +106,15 @@ pub struct CallEvent {
     pub organization: Option<String>,
     /// The caller's address over HTTP, an IPv6 one by its /64. For the analytics event and the audit table only (decision 3).
     pub address: Option<IpAddr>,
+    /// The trace that the caller says it belongs to.
+    pub parent: Option<Parent>,
 }
 
 /// A fault of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// When.
+    pub at: Timestamp,
     /// The id that the answer and the log share.
     pub request_id: String,
     /// The tool, where a call had the fault.
@@ -126,7 +125,7 @@ pub struct Fault {
     pub text: String,
 }
 
-/// Someone who is told. What is told inline must be quick; what may wait belongs into [`Queued`].
+/// Someone who is told. What is told inline must be quick; what may wait belongs into [`super::queued::Queued`].
 pub trait Hook: Send + Sync + 'static {
     /// Called once, before anything is served.
     fn start(&self) {}
@@ -140,6 +139,15 @@ pub trait Hook: Send + Sync + 'static {
     /// Routes that the hook adds to the private listener, behind its Host check.
     fn routes(&self) -> axum::Router {
         axum::Router::new()
+    }
+
+    /// Called once no other event waits, or many were told: what was gathered is to go out now.
+    fn settle(&self) {}
+
+    /// Waits for what is still to be told, up to `patience`; whether all of it was.
+    fn finish(&self, patience: Duration) -> bool {
+        let _ = patience;
+        true
     }
 }
 
@@ -174,152 +182,51 @@ impl Hooks {
         self.0.iter().fold(axum::Router::new(), |all, hook| all.merge(hook.routes()))
     }
 
+    /// Waits for what is still to be told, all at the same time and up to `patience`; whether all of it was.
+    #[must_use]
+    pub fn finish(&self, patience: Duration) -> bool {
+        std::thread::scope(|threads| {
+            let waiting: Vec<_> = self.0.iter().map(|hook| threads.spawn(|| hook.finish(patience))).collect();
+            waiting.into_iter().map(|one| one.join().unwrap_or(false)).fold(true, |all, one| all && one)
+        })
+    }
+
     fn each(&self, tell: impl Fn(&dyn Hook)) {
         self.0.iter().for_each(|hook| quietly(|| tell(&**hook)));
     }
 }
 
 /// It is told while a call's future is dropped: a panic there would end the process.
-fn quietly(tell: impl FnOnce()) {
+pub(super) fn quietly(tell: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(tell)).is_err() {
         tracing::error!("a hook panicked; it goes on with the next event");
     }
 }
 
-enum Event {
-    Request(CallEvent),
-    Fault(Fault),
-}
+#[cfg(test)]
+pub(crate) mod trial {
+    use super::*;
 
-/// A slow hook on a thread of its own.
-pub struct Queued<H> {
-    hook: Arc<H>,
-    queue: SyncSender<Event>,
-    dropped: IntCounter,
-    ended: Arc<std::sync::Mutex<Receiver<()>>>,
-}
-
-impl<H: Hook> Queued<H> {
-    /// Starts the thread; `dropped` counts what does not fit.
-    ///
-    /// # Errors
-    /// When there is no thread to be had.
-    pub fn new(hook: H, dropped: IntCounter) -> std::io::Result<Self> {
-        let hook = Arc::new(hook);
-        let (queue, events) = sync_channel(QUEUE);
-        // Nothing is ever sent: that the other end is gone says that the thread has ended.
-        let (alive, ended) = sync_channel(0);
-        let worker = hook.clone();
-        thread::Builder::new().name("runlore-hook".to_owned()).spawn(move || {
-            work(&*worker, &events);
-            drop(alive);
-        })?;
-        Ok(Self { hook, queue, dropped, ended: Arc::new(ended.into()) })
-    }
-
-    /// Waits for what is queued, up to `patience`; whether all of it was told.
-    #[must_use]
-    pub fn finish(self, patience: Duration) -> bool {
-        let Self { queue, ended, .. } = self;
-        drop(queue);
-        let ended = ended.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
-    }
-
-    fn put(&self, event: Event) {
-        if self.queue.try_send(event).is_err() {
-            self.dropped.inc();
+    /// A call of `tool`.
+    pub(crate) fn event(tool: &'static str) -> CallEvent {
+        CallEvent {
+            request_id: "r".into(),
+            tool,
+            arguments: vec!["limit"],
+            outcome: Outcome::Ok,
+            at: Timestamp::from_millis(1_700_000_000_000),
+            duration: Duration::ZERO,
+            principal: "anonymous".into(),
+            organization: None,
+            address: None,
+            parent: None,
         }
-    }
-}
-
-fn work<H: Hook>(hook: &H, events: &Receiver<Event>) {
-    for event in events {
-        quietly(|| match event {
-            Event::Request(event) => hook.request(&event),
-            Event::Fault(fault) => hook.error(&fault),
-        });
-    }
-}
-
-impl<H: Hook> Hook for Queued<H> {
-    fn start(&self) {
-        self.hook.start();
-    }
-
-    fn request(&self, event: &CallEvent) {
-        self.put(Event::Request(event.clone()));
-    }
-
-    fn error(&self, fault: &Fault) {
-        self.put(Event::Fault(fault.clone()));
-    }
-
-    fn routes(&self) -> axum::Router {
-        self.hook.routes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Barrier, Mutex};
-
-    fn event(tool: &'static str) -> CallEvent {
-        CallEvent {
-            request_id: "r".into(),
-            tool,
-            arguments: vec!["limit"],
-            outcome: Outcome::Ok,
-            duration: Duration::ZERO,
-            principal: "anonymous".into(),
-            organization: None,
-            address: None,
-        }
-    }
-
-    struct Slow {
-        gate: Barrier,
-        seen: Mutex<Vec<&'static str>>,
-    }
-
-    impl Hook for Arc<Slow> {
-        fn request(&self, event: &CallEvent) {
-            if event.tool == "wait" {
-                self.gate.wait();
-                self.gate.wait();
-            }
-            assert_ne!(event.tool, "panic", "on purpose");
-            self.seen.lock().unwrap().push(event.tool);
-        }
-    }
-
-    #[test]
-    fn a_slow_hook_holds_up_nobody_and_what_does_not_fit_is_counted() {
-        let slow = Arc::new(Slow { gate: Barrier::new(2), seen: Mutex::default() });
-        let dropped = IntCounter::new("dropped", "dropped").unwrap();
-        let queued = Queued::new(slow.clone(), dropped.clone()).unwrap();
-        queued.request(&event("wait"));
-        slow.gate.wait();
-        (0..QUEUE + 5).for_each(|_| queued.request(&event("history")));
-        assert_eq!(dropped.get(), 5);
-        slow.gate.wait();
-        assert!(queued.finish(Duration::from_secs(30)));
-        assert_eq!(slow.seen.lock().unwrap().len(), 1 + QUEUE);
-    }
-
-    #[test]
-    fn a_hook_that_panics_loses_that_event_only() {
-        let slow = Arc::new(Slow { gate: Barrier::new(1), seen: Mutex::default() });
-        let queued = Queued::new(slow.clone(), IntCounter::new("dropped", "dropped").unwrap()).unwrap();
-        let hooks = Hooks::new(vec![Arc::new(slow.clone())]);
-        for tool in ["panic", "show"] {
-            queued.request(&event(tool));
-            hooks.request(&event(tool));
-        }
-        assert!(queued.finish(Duration::from_secs(30)));
-        assert_eq!(*slow.seen.lock().unwrap(), ["show", "show"]);
-    }
 
     #[test]
     fn outcomes_stand_at_their_numbers() {

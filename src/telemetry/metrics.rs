@@ -38,6 +38,8 @@ pub struct Metrics {
     tools: HashMap<&'static str, Tool>,
     unknown: Tool,
     dropped: IntCounterVec,
+    failed: IntCounterVec,
+    analytics: IntCounterVec,
     pulled: HashMap<&'static str, Pulled>,
     sources: Mutex<Vec<Source>>,
 }
@@ -72,6 +74,8 @@ impl Metrics {
             request_seconds: histogram(&registry, &REQUEST_SECONDS)?,
             refusals: counter(&registry, &REFUSALS)?,
             dropped: counter(&registry, &HOOK_DROPPED)?,
+            failed: counter(&registry, &HOOK_FAILED)?,
+            analytics: counter(&registry, &ANALYTICS)?,
             pulled: TABLE
                 .iter()
                 .filter(|row| row.pulled)
@@ -125,10 +129,22 @@ impl Metrics {
         }
     }
 
-    /// The counter that a [`super::hook::Queued`] hook called `hook` counts in.
+    /// The counter that a [`super::queued::Queued`] hook called `hook` counts in.
     #[must_use]
     pub fn dropped(&self, hook: &'static str) -> IntCounter {
         self.dropped.with_label_values(&[hook])
+    }
+
+    /// The counter of what the hook called `hook` could not tell its server.
+    #[must_use]
+    pub fn failed(&self, hook: &'static str) -> IntCounter {
+        self.failed.with_label_values(&[hook])
+    }
+
+    /// The counter of analytics events that ended so: `sent`, `refused` or `failed`.
+    #[must_use]
+    pub fn analytics(&self, outcome: &'static str) -> IntCounter {
+        self.analytics.with_label_values(&[outcome])
     }
 
     /// The page.

@@ -248,6 +248,28 @@ pub fn output_schema<O: JsonSchema>() -> Map<String, Value> {
     }
 }
 
+/// The same with the types of the result's own fields alone: for a result whose parts have a shape of their own that is documented elsewhere, and
+/// that nobody would pay for in every list of tools.
+#[must_use]
+pub fn shallow_schema<O: JsonSchema>() -> Map<String, Value> {
+    let mut schema = output_schema::<O>();
+    schema.remove("$defs");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(|property| *property = shallow(property));
+    }
+    schema
+}
+
+/// A field's type, without what is inside.
+fn shallow(property: &Value) -> Value {
+    let nullable = property.get("anyOf").is_some();
+    match property.get("type") {
+        Some(kind) => serde_json::json!({ "type": kind }),
+        None if nullable => serde_json::json!({}),
+        None => serde_json::json!({"type": "object"}),
+    }
+}
+
 fn schema_of<T: JsonSchema>(inline: bool) -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = inline;

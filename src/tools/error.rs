@@ -3,7 +3,10 @@
 //! Promises: never a path, SQL or a backtrace; the inner face of an internal failure goes to the log only.
 //! Does not: know status codes.
 
-use crate::{domain::reference::ReferenceError, store};
+use crate::{
+    domain::reference::ReferenceError,
+    store::{self, workspace::ActFault},
+};
 
 /// A refusal or failure of a tool call.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -29,6 +32,14 @@ pub enum ToolError {
         /// The arguments that narrow it.
         narrows: &'static str,
     },
+    /// A command of the operator's refused.
+    #[error("{said}")]
+    Exit {
+        /// Its exit code.
+        code: i32,
+        /// What it said, the exit code last.
+        said: String,
+    },
     /// A refusal in the words that are left of it.
     #[error("{0}")]
     Said(String),
@@ -38,6 +49,16 @@ pub enum ToolError {
     /// A fault of ours.
     #[error("an internal error; the log has it")]
     Internal(String),
+}
+
+impl From<ActFault> for ToolError {
+    fn from(fault: ActFault) -> Self {
+        match fault {
+            ActFault::NotFound(_) => Self::NotFound(fault.to_string()),
+            ActFault::KeyReused => Self::Argument(fault.to_string()),
+            _ => Self::Said(fault.to_string()),
+        }
+    }
 }
 
 impl ToolError {

@@ -8,7 +8,10 @@
 pub mod get;
 pub mod list;
 pub mod quality;
+pub mod run;
+pub mod span;
 pub mod testcase;
+pub mod trace;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +19,7 @@ use serde::Serialize;
 use super::{Ctx, Entry, ToolError, arguments::Bounded};
 use crate::{
     domain::time::Timestamp,
-    store::workspace::{ActFault, Authored, AuthoredQuery, EvaluationStatus, Lock},
+    store::workspace::{Authored, AuthoredQuery, EvaluationStatus},
 };
 
 /// The tools, in the order that the list has them.
@@ -24,7 +27,10 @@ pub static ENTRIES: &[Entry] = &[
     Entry::of::<quality::EvalQualityLatest>(),
     Entry::of::<get::EvalGet>(),
     Entry::of::<list::EvalList>(),
+    Entry::writes::<run::EvalRun>(),
     Entry::writes::<testcase::EvalTestcaseAdd>(),
+    Entry::writes::<trace::TraceCreate>(),
+    Entry::writes::<span::TraceSpanCreate>(),
 ];
 
 /// The tool whose effect takes minutes: its call answers at once.
@@ -97,20 +103,6 @@ pub fn evaluation(ctx: &Ctx, number: Number) -> Result<Authored, ToolError> {
     let query = AuthoredQuery { number: wanted, limit: 1, ..AuthoredQuery::default() };
     let found = if wanted.is_some() { ctx.store.authored(&query)?.0 } else { Vec::new() };
     found.into_iter().next().ok_or_else(|| ToolError::NotFound(format!("argument evaluationId: there is no evaluation {number}")))
-}
-
-/// The evaluation, where it may be changed or started.
-///
-/// # Errors
-/// [`ToolError`] with who locked it and why.
-fn changeable(found: Authored) -> Result<Authored, ToolError> {
-    match &found.lock {
-        Some(Lock { by, reason, .. }) => {
-            let reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
-            Err(ToolError::Said(ActFault::Locked { evaluation: found.id, by: by.clone(), reason }.to_string()))
-        }
-        None => Ok(found),
-    }
 }
 
 /// A result as the text beside it: the same JSON, for people (decision 72).

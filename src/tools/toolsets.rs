@@ -77,6 +77,18 @@ impl Toolsets {
         Self(Toolset::ALL.map(|toolset| matches!(toolset, Toolset::History | Toolset::Query | Toolset::Catalog)))
     }
 
+    /// What `runlore serve` offers where nobody says otherwise: what runs programs is the operator's decision.
+    #[must_use]
+    pub fn served() -> Self {
+        Self(Toolset::ALL.map(|toolset| toolset != Toolset::Commands))
+    }
+
+    /// Whether `toolset` is one of them.
+    #[must_use]
+    pub fn has(self, toolset: Toolset) -> bool {
+        Toolset::ALL.iter().zip(self.0).any(|(other, chosen)| chosen && *other == toolset)
+    }
+
     /// What is in both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -106,7 +118,7 @@ mod tests {
         assert_eq!(offered(history.and(query)), offered(history));
         assert!(offered(history).contains(&"compare") && !offered(history).contains(&"query"));
         assert_eq!(offered(Toolsets::default()).len(), crate::tools::ENTRIES.len());
-        assert_eq!(offered(Toolsets::local()), offered(query));
+        assert_eq!(offered(Toolsets::local()), offered(Toolsets::parse("query,history,catalog").unwrap()));
         assert_eq!(
             Toolsets::parse("history,sql").unwrap_err(),
             "toolsets: \"sql\" is none; there are history, query, catalog, workspace, projections, commands"

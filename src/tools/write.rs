@@ -209,6 +209,7 @@ impl Entry {
             weight: Weight::Light,
             cacheable: false,
             effect: Effect::Write { does: T::DOES, destructive: T::DESTRUCTIVE },
+            declared: None,
             input_schema: arguments::input_schema::<T::Input>,
             output_schema: arguments::output_schema::<Written<T::Done>>,
             // What writes is no verb (decision 48).
@@ -250,7 +251,7 @@ fn asked<T: Write>(ctx: &Ctx, consent: &Consent, bound: Bound<'_>, input: &T::In
         let since = ctx.now.plus_millis(-REMEMBERED_MS);
         match ctx.store.remembered(&consent.actor.identity, T::NAME, key, since)? {
             Some(first) if first.digest == bound.digest => return done::<T>(consent.leave, first.acted, true),
-            Some(_) => return Err(fault(ActFault::KeyReused)),
+            Some(_) => return Err(ActFault::KeyReused.into()),
             None => {}
         }
     }
@@ -286,7 +287,7 @@ fn deed<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Option<A
     let Some(Outcome { done: came_to, repeated }) = applied.outcome else {
         return Err(ToolError::Internal(format!("the store says nothing of what {} came to", T::NAME)));
     };
-    done::<T>(consent.leave, came_to.map_err(fault)?, repeated)
+    done::<T>(consent.leave, came_to?, repeated)
 }
 
 fn done<T: Write>(leave: Leave, acted: Acted, repeated: bool) -> Result<Answer, ToolError> {
@@ -305,14 +306,6 @@ fn done<T: Write>(leave: Leave, acted: Acted, repeated: bool) -> Result<Answer, 
 fn answer<D: Serialize>(written: &D, text: String) -> Result<Answer, ToolError> {
     let json = serde_json::value::to_raw_value(written).map_err(|error| ToolError::Internal(error.to_string()))?;
     Ok(Answer { json, text, lasting: false })
-}
-
-fn fault(fault: ActFault) -> ToolError {
-    match fault {
-        ActFault::NotFound(_) => ToolError::NotFound(fault.to_string()),
-        ActFault::KeyReused => ToolError::Argument(fault.to_string()),
-        _ => ToolError::Said(fault.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -41,9 +41,14 @@ fn calls(tools: &[String]) -> String {
 }
 
 fn client(interpreter: &str, script: &str, mode: &str, server: &[&str], tools: &[String]) -> Ran {
+    asked(interpreter, script, mode, server, &calls(tools))
+}
+
+/// What a client says of `server` that was asked these calls, and then every tool that needs no argument.
+pub fn asked(interpreter: &str, script: &str, mode: &str, server: &[&str], calls: &str) -> Ran {
     let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(set_by_tests_run(interpreter));
-    ran(command.args([&script, "--mode", mode, "--calls", &calls(tools)]).args(server).output().unwrap())
+    ran(command.args([&script, "--mode", mode, "--calls", calls]).args(server).output().unwrap())
 }
 
 /// What the client reports of a server that is right, and has `tools`.

@@ -124,10 +124,21 @@ pub fn offered() -> Vec<String> {
     registry().into_iter().filter(|name| !matches!(name.as_str(), "list_eval_run_projections" | "whoami")).collect()
 }
 
-/// The tools that the README names, which are those of the registry (a test of its own holds that): what `runlore serve` offers.
+/// The tools that read: what `runlore serve` offers of one project.
 pub fn registry() -> Vec<String> {
+    named().into_iter().filter(|(_, writes)| !writes).map(|(name, _)| name).collect()
+}
+
+/// The tools that write: only a server of many organizations has them.
+pub fn writers() -> Vec<String> {
+    named().into_iter().filter(|(_, writes)| *writes).map(|(name, _)| name).collect()
+}
+
+/// The tools that the README names, which are those of the registry (a test of its own holds that), and whether they write.
+fn named() -> Vec<(String, bool)> {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let (_, table) = readme.split_once("<!-- tools:begin -->").unwrap();
     let (table, _) = table.split_once("<!-- tools:end -->").unwrap();
-    table.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
+    let row = |line: &str| Some((line.strip_prefix("| `")?.split_once('`')?.0.to_owned(), line.contains("| **Writes.** ")));
+    table.lines().filter_map(row).collect()
 }

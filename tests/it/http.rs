@@ -3,6 +3,7 @@
 //! Promises: each test has a server of its own on a port of its own; waits are for conditions, with deadlines.
 //! Does not: use an HTTP library: what goes over the wire stands in the tests.
 
+mod approval;
 mod auth;
 mod bodies;
 mod cache;
@@ -13,14 +14,17 @@ mod envelope;
 mod given_up;
 mod h2;
 mod held;
+mod hooks;
 mod hosts;
 mod limits;
 mod matrix;
-mod metrics;
+pub mod metrics;
 mod order;
 mod protocol;
+pub mod receiver;
 pub mod service;
 mod tenants;
 mod tokens;
+mod tool_api;
 pub mod town;
 pub mod wire;

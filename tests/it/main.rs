@@ -15,6 +15,7 @@
 mod bad_input;
 mod cli;
 mod clients;
+mod commands;
 mod demo;
 mod evidence;
 mod harness;

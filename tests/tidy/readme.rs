@@ -14,11 +14,16 @@ pub struct Tool {
     pub name: &'static str,
     /// What it answers, in a sentence.
     pub answers: &'static str,
+    /// Whether it writes.
+    pub writes: bool,
 }
 
 /// The tools of the registry, in its order; of each the first sentence of what agents are told.
 pub fn registry() -> Vec<Tool> {
-    runlore::tools::ENTRIES.iter().map(|entry| Tool { name: entry.name, answers: first_sentence(entry.doc) }).collect()
+    runlore::tools::ENTRIES
+        .iter()
+        .map(|entry| Tool { name: entry.name, answers: first_sentence(entry.doc), writes: entry.effect.writes() })
+        .collect()
 }
 
 fn first_sentence(text: &str) -> &str {
@@ -29,7 +34,8 @@ fn first_sentence(text: &str) -> &str {
 fn with_table(text: &str, tools: &[Tool]) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
-    let rows: String = tools.iter().map(|tool| format!("| `{}` | {}. |\n", tool.name, tool.answers)).collect();
+    let mark = |tool: &Tool| if tool.writes { "**Writes.** " } else { "" };
+    let rows: String = tools.iter().map(|tool| format!("| `{}` | {}{}. |\n", tool.name, mark(tool), tool.answers)).collect();
     Some(format!("{before}{BEGIN}\n| tool | answers |\n| --- | --- |\n{rows}{END}{after}"))
 }
 
@@ -56,7 +62,7 @@ mod tests {
 
     fn complaints_of(text: &str) -> Vec<String> {
         let file = File { name: "README.md".to_owned(), text: text.to_owned() };
-        complaints(&[file], &[Tool { name: "a", answers: "B" }], false)
+        complaints(&[file], &[Tool { name: "a", answers: "B", writes: false }], false)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! Does not: do a run.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -142,9 +142,9 @@ impl Server {
             Some(Project { name: format!("{}/{}", organization.slug, project.slug), id: scope.project()?.clone(), scope })
         });
         self.projects = named.collect();
-        let is = |id: &str| self.projects.iter().any(|project| &*project.id == id);
-        self.quiet.keep(is);
-        self.open.retain(|id, _| is(id));
+        let there: HashSet<&str> = self.projects.iter().map(|project| &*project.id).collect();
+        self.quiet.keep(|id| there.contains(id));
+        self.open.retain(|id, _| there.contains(&**id));
         self.version = Some(version);
         Ok(())
     }

@@ -168,7 +168,8 @@ impl Pass<'_> {
 
     pub(super) fn reading(&self, candidate: &Candidate) -> Result<Reading, Unfit> {
         // Between the look and this moment a pipe can have taken the file's place: without this flag opening it would wait for a writer.
-        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&candidate.path)?;
+        let links = if self.watched.is_some() { nix::libc::O_NOFOLLOW } else { 0 };
+        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK | links).open(&candidate.path)?;
         let own = Stat::fit(&file.metadata()?, self.indexer.file_bytes_max)?;
         Ok(Reading { stat: own.with_beside(candidate), file, own })
     }

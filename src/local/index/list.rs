@@ -79,6 +79,7 @@ impl<'a> Pass<'a> {
             report: Report::default(),
             unread: Vec::new(),
             received: false,
+            watched: None,
         }
     }
 

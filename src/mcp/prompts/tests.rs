@@ -11,7 +11,15 @@ use crate::{
 };
 
 fn asker(caller: Caller) -> Asker {
-    Asker { caller, client: None, era: Era::Modern, request_id: "r".into(), toolsets: crate::tools::Toolsets::default(), place: None }
+    Asker {
+        caller,
+        client: None,
+        era: Era::Modern,
+        request_id: "r".into(),
+        toolsets: crate::tools::Toolsets::default(),
+        place: None,
+        parent: None,
+    }
 }
 
 fn got(name: &str, arguments: Value, caller: Caller) -> Result<String, String> {

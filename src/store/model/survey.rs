@@ -34,7 +34,7 @@ impl Survey for Model {
         Ok(out)
     }
 
-    fn search(&self, documents: &[Document], words: &[String], limit: usize) -> Result<(Vec<Hit>, u64)> {
+    fn ranked(&self, documents: &[Document], words: &[String], limit: usize) -> Result<(Vec<Hit>, u64)> {
         let holds = |document: &Document, word: &String| {
             format!("{} {}", document.title, document.text).to_lowercase().contains(&word.to_lowercase())
         };

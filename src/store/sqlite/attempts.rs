@@ -238,14 +238,60 @@ fn own_lines(connection: &Connection, attempt_no: i64) -> Result<u64> {
 
 /// The attempt's lines that stand in a chunk with others'.
 fn tail(connection: &Connection, attempt_no: i64) -> Result<String> {
+    shared(connection, attempt_no)?.map_or_else(|| Ok(String::new()), |chunk| Ok(chunk.tail(attempt_no)?))
+}
+
+/// The chunk in which the attempt's last lines stand, where it has any there.
+fn shared(connection: &Connection, attempt_no: i64) -> Result<Option<Tails>> {
     let sql = "SELECT first_no, last_no, data FROM shared_m WHERE first_no <= ?1 ORDER BY first_no DESC LIMIT 1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([attempt_no])?;
     match rows.next()? {
-        Some(row) if row.get::<_, i64>(1)? >= attempt_no => {
-            Ok(Tails { first: row.get(0)?, last: row.get(1)?, data: row.get(2)? }.tail(attempt_no)?)
+        Some(row) if row.get::<_, i64>(1)? >= attempt_no => Ok(Some(Tails { first: row.get(0)?, last: row.get(1)?, data: row.get(2)? })),
+        _ => Ok(None),
+    }
+}
+
+/// Hands each line of an attempt's transcript to `take`, with its number, until that says to stop.
+pub(super) fn each_line(connection: &Connection, attempt_no: i64, ends: &mut Ends, mut take: impl FnMut(u64, &str) -> bool) -> Result<()> {
+    let sql = "SELECT first_line, lines, data FROM transcripts_m WHERE attempt_no = ?1 ORDER BY first_line";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([attempt_no])?;
+    let mut number = 0;
+    while let Some(row) = rows.next()? {
+        let chunk = Chunk { first_line: names::natural(row.get(0)?), lines: row.get(1)?, data: row.get(2)? };
+        for line in chunk.text()?.lines() {
+            if !take(number, line) {
+                return Ok(());
+            }
+            number += 1;
         }
-        _ => Ok(String::new()),
+    }
+    for line in ends.of(connection, attempt_no)?.lines() {
+        if !take(number, line) {
+            return Ok(());
+        }
+        number += 1;
+    }
+    Ok(())
+}
+
+/// The ends of transcripts that stand in one chunk, kept for whoever reads one after the other.
+#[derive(Default)]
+pub(super) struct Ends {
+    first: i64,
+    last: i64,
+    ends: Vec<(i64, String)>,
+}
+
+impl Ends {
+    fn of(&mut self, connection: &Connection, attempt_no: i64) -> Result<&str> {
+        if self.ends.is_empty() || !(self.first..=self.last).contains(&attempt_no) {
+            let Some(chunk) = shared(connection, attempt_no)? else { return Ok("") };
+            *self = Self { first: chunk.first, last: chunk.last, ends: chunk.all()? };
+        }
+        let at = self.ends.binary_search_by_key(&attempt_no, |(number, _)| *number).ok();
+        Ok(at.and_then(|at| self.ends.get(at)).map_or("", |(_, end)| end.as_str()))
     }
 }
 

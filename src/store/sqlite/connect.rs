@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The steps from an empty file to today's schema, in order. A step that was released is never edited: add one.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("0001_base.sql"),
     include_str!("0002_open.sql"),
     include_str!("0003_extras.sql"),
@@ -30,6 +30,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("0007_measures.sql"),
     include_str!("0008_shared.sql"),
     include_str!("0009_workspace.sql"),
+    include_str!("0010_search.sql"),
 ];
 /// Written into the file's header ("rlor"), so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x726c_6f72;

@@ -10,6 +10,7 @@ use super::{
     intake::{Names, Writer},
     names::{self, Word as _},
     regroup::{self, Touched},
+    search,
 };
 use crate::{
     domain::{
@@ -57,6 +58,7 @@ pub(super) fn log(connection: &Connection, declared: &Declared, change: LogChang
         grouping::is_record(&header.format, pinned),
     ])?;
     let log_no = connection.last_insert_rowid();
+    search::index::mark(connection, log_no)?;
     let mut names = Names::new(connection, declared, log_no);
     header.evaluations.iter().try_for_each(|info| names.evaluation(info).map(drop))?;
     header.arms.iter().try_for_each(|info| names.arm(info).map(drop))?;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::{
     count, extras,
     names::{self, Word as _},
-    projections, rebuild,
+    projections, rebuild, search,
 };
 use crate::{
     domain::{
@@ -106,6 +106,9 @@ fn place_all(connection: &Connection, sql: &str, key: impl rusqlite::ToSql, touc
         let run_no = give_run_no(connection, run_id)?;
         if run_no != log.run_no {
             touched.log(connection, log.log_no)?;
+            if log.run_no != 0 {
+                search::index::mark_again(connection, log.log_no)?;
+            }
             connection.prepare_cached("UPDATE logs_m SET run_no = ?2 WHERE log_no = ?1")?.execute([log.log_no, run_no])?;
             connection.prepare_cached("UPDATE attempts_m SET run_no = ?2 WHERE log_no = ?1")?.execute([log.log_no, run_no])?;
             touched.log(connection, log.log_no)?;
@@ -147,6 +150,7 @@ pub(super) fn remove(connection: &Connection, log_no: i64, touched: &mut Touched
     touched.log(connection, log_no)?;
     let mut statement = connection.prepare_cached("SELECT task_id FROM logs_m WHERE log_no = ?1")?;
     let task: Option<String> = statement.query_row([log_no], |row| row.get(0))?;
+    search::index::forget(connection, log_no)?;
     for sql in extras::REMOVE.into_iter().chain(REMOVE) {
         connection.prepare_cached(sql)?.execute([log_no])?;
     }

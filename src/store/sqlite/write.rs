@@ -10,7 +10,7 @@ use super::{
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
     queue, record, records, refresh,
     regroup::{self, Touched},
-    sources,
+    search, sources,
 };
 use crate::{
     domain::{declared::Declared, grouping, log::RunStatus},
@@ -30,6 +30,10 @@ pub(super) fn apply(connection: &mut Connection, change: Change<'_>) -> Result<A
         Change::Refused { deed, outcome, reason } => deed::refused(&transaction, &deed, outcome, &reason)?,
         Change::Queue(change) => queue::apply(&mut transaction, change)?,
         Change::Synced { connection, health } => sources::synced(&transaction, &connection, &health)?,
+        Change::SearchIndex => {
+            search::index::step(&transaction)?;
+            Applied { left: search::index::is_behind(&transaction)?, ..Applied::default() }
+        }
         Change::Refresh => Applied { changed: refresh::apply(&transaction)?, ..Applied::default() },
     };
     if applied.changed {

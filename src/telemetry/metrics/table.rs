@@ -105,6 +105,12 @@ table! {
     /// Lost events.
     HOOK_DROPPED: Counter "runlore_hook_dropped_total", ["hook"], false,
         "Events that did not fit into a slow hook's queue";
+    /// Untold events.
+    HOOK_FAILED: Counter "runlore_hook_failed_total", ["hook"], false,
+        "Events whose server did not answer in time, or answered that it does not take them";
+    /// Analytics.
+    ANALYTICS: Counter "runlore_analytics_events_total", ["outcome"], false,
+        "Analytics events: sent, refused where the server answered something else than 2xx, failed where it did not answer";
     /// Memory.
     RESIDENT: Gauge "runlore_resident_memory_bytes", [], true,
         "Memory of the process that is in RAM; 0 where the system does not say";

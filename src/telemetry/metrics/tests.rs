@@ -10,16 +10,7 @@ fn metrics() -> Metrics {
 }
 
 fn event(tool: &'static str, outcome: Outcome) -> CallEvent {
-    CallEvent {
-        request_id: "r".into(),
-        tool,
-        arguments: vec![],
-        outcome,
-        duration: Duration::from_millis(3),
-        principal: "anonymous".into(),
-        organization: None,
-        address: None,
-    }
+    CallEvent { outcome, duration: Duration::from_millis(3), ..crate::telemetry::hook::trial::event(tool) }
 }
 
 fn value(page: &str, series: &str) -> Option<f64> {
@@ -31,6 +22,8 @@ fn every_row_can_be_on_the_page_and_nothing_else_is() {
     let metrics = metrics();
     metrics.door("mcp", "host", Duration::from_millis(1));
     metrics.dropped("sentry").inc();
+    metrics.failed("sentry").inc();
+    metrics.analytics("sent").inc();
     Hook::request(&metrics, &event("show", Outcome::Rate));
     for row in TABLE.iter().filter(|row| row.pulled) {
         metrics.watch(row, &vec!["x"; row.labels.len()], || 7).unwrap();

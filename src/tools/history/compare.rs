@@ -29,7 +29,7 @@ use crate::{
 };
 
 mod cases;
-mod changes;
+pub mod changes;
 pub mod handle;
 mod page;
 mod rows;
@@ -49,7 +49,7 @@ use stacks::Stacks;
 pub enum Compare {}
 
 /// The arguments of `compare`.
-#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// The newer run: latest (the default), latest~N, an id, the beginning of one, or a Git sha.
@@ -197,10 +197,7 @@ impl Tool for Compare {
         if let Some(end) = &end {
             (input.head, input.base) = (end.head.clone(), end.base.clone());
         }
-        let mut whole = compared(ctx, &input, end.as_ref())?;
-        whole.output.evidence_summary = sides::evidence(ctx, &whole)?;
-        let mut output = listed(ctx, &input, whole, end.as_ref().map(|end| &end.row))?;
-        handle::give(&mut output, &input);
+        let mut output = answer(ctx, &input, end.as_ref())?;
         output.next_cursor = output.rows.last().filter(|_| !output.complete).map(|last| list.at(&End::of(&output, last)));
         Ok(output)
     }
@@ -212,6 +209,18 @@ impl Tool for Compare {
     fn text(output: &Output, style: &render::Style) -> String {
         text::text(output, style)
     }
+}
+
+/// The rows from the one after `end` on, the worst of all where there is none.
+///
+/// # Errors
+/// As the store, and for arguments that mean nothing.
+pub fn answer(ctx: &Ctx, input: &Input, end: Option<&End>) -> Result<Output, ToolError> {
+    let mut whole = compared(ctx, input, end)?;
+    whole.output.evidence_summary = sides::evidence(ctx, &whole)?;
+    let mut output = listed(ctx, input, whole, end.map(|end| &end.row))?;
+    handle::give(&mut output, input);
+    Ok(output)
 }
 
 /// A whole comparison, before rows are listed.

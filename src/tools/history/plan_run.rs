@@ -37,7 +37,7 @@ const PRICED: usize = 3;
 pub enum PlanRun {}
 
 /// The arguments of `plan_run`.
-#[derive(Debug, Clone, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// Only evaluations whose id contains this, ignoring case.

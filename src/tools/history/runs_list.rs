@@ -3,6 +3,8 @@
 //! Promises: keyset paging, so that pages neither repeat nor skip runs while new ones come.
 //! Does not: open a run; `show` does.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use crate::{
         outcome::{Counts, Rate},
         time::{self, Timestamp},
     },
-    store::{Kind, Run, RunArm, RunPoint, RunQuery},
+    store::{Kind, Run, RunArm, RunPoint, RunQuery, workspace::Queued},
     tools::{
         Ctx, Tool, ToolError, Toolset,
         arguments::Bounded,
@@ -121,6 +123,28 @@ pub struct Row {
     pub counts: Counts,
     /// Passed over counted.
     pub rate: Option<f64>,
+    /// How far a run of the queue is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+}
+
+/// How far a run of the queue is.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// Cases that have a result.
+    pub done: u64,
+    /// Cases in all.
+    pub total: u64,
+    /// Who works at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+}
+
+impl From<&Queued> for Progress {
+    fn from(queued: &Queued) -> Self {
+        Self { done: queued.done, total: queued.total, worker: queued.worker.clone().filter(|_| !queued.status.ended()) }
+    }
 }
 
 impl Tool for RunsList {
@@ -146,7 +170,9 @@ impl Tool for RunsList {
         let next_cursor = runs.last().filter(|_| !complete).map(|run| list.at(&(run.created_at.millis(), &run.run_id)));
         let ids: Vec<String> = runs.iter().map(|run| run.run_id.clone()).collect();
         let arms = ctx.store.arms(&ids)?;
-        let rows = runs.iter().map(|run| row(ctx, run, arms.get(&run.run_id).map_or(&[], Vec::as_slice))).collect::<Result<Vec<_>, _>>()?;
+        let queued = if ids.is_empty() { BTreeMap::new() } else { ctx.store.queued(&ids)? };
+        let row = |run: &Run| row(ctx, run, arms.get(&run.run_id).map_or(&[], Vec::as_slice), queued.get(&run.run_id));
+        let rows = runs.iter().map(row).collect::<Result<Vec<_>, _>>()?;
         Ok(Output { returned: rows.len(), runs: rows, total, complete, next_cursor, note: None })
     }
 
@@ -166,7 +192,7 @@ impl Tool for RunsList {
             grid.row([
                 run.run_id.clone().into(),
                 render::short_time(run.created_at).into(),
-                run.status.word().into(),
+                status(run).into(),
                 list(&run.evaluations).into(),
                 list(&run.arms).into(),
                 render::counts(run.counts).into(),
@@ -202,12 +228,13 @@ fn query(ctx: &Ctx, input: &Input, place: Option<(i64, String)>) -> Result<RunQu
     })
 }
 
-fn row(ctx: &Ctx, run: &Run, arms: &[RunArm]) -> Result<Row, ToolError> {
+fn row(ctx: &Ctx, run: &Run, arms: &[RunArm], queued: Option<&Queued>) -> Result<Row, ToolError> {
     let evaluations = ctx.store.evaluations(&run.run_id)?.into_iter().map(|evaluation| evaluation.info.id).collect();
     Ok(Row {
         run_id: run.run_id.clone(),
         kind: run.kind,
-        status: run.status,
+        // The queue knows first.
+        status: queued.map_or(run.status, |queued| queued.status),
         created_at: run.created_at,
         started_at: run.started_at,
         completed_at: run.completed_at,
@@ -218,7 +245,13 @@ fn row(ctx: &Ctx, run: &Run, arms: &[RunArm]) -> Result<Row, ToolError> {
         arms: arms.iter().map(|arm| arm.info.name.clone()).collect(),
         counts: run.counts,
         rate: run.counts.rate().map(Rate::shown),
+        progress: queued.map(Into::into),
     })
+}
+
+fn status(run: &Row) -> String {
+    let progress = run.progress.as_ref().filter(|_| !run.status.ended());
+    progress.map_or_else(|| run.status.word().to_owned(), |progress| format!("{} {}/{}", run.status.word(), progress.done, progress.total))
 }
 
 fn list(words: &[String]) -> String {

@@ -123,6 +123,11 @@ impl Tool for Show {
     type Input = Input;
     type Output = Output;
 
+    /// The record has a page of its own.
+    fn output_schema() -> serde_json::Map<String, serde_json::Value> {
+        arguments::shallow_schema::<Output>()
+    }
+
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(ctx, Self::NAME, &input);
         let place = list.place::<Place>(input.cursor.as_deref())?;

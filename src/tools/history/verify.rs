@@ -79,6 +79,11 @@ impl Tool for Verify {
     type Input = Input;
     type Output = Output;
 
+    /// The evidence is `compare`'s.
+    fn output_schema() -> serde_json::Map<String, serde_json::Value> {
+        arguments::shallow_schema::<Output>()
+    }
+
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let (compared, then) = handle::read(&input.handle)?;
         let gone = gone(ctx, &compared)?;

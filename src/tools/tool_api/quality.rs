@@ -284,3 +284,6 @@ impl<'a> Look<'a> {
         Ok(Score::of(counts).map(|score| Scored { run_id: run_id.to_owned(), counts, score }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Number, changeable, evaluation};
+use super::{Number, evaluation};
 use crate::{
-    store::workspace::{Act, Acted, NewCase},
+    store::workspace::{Act, Acted, NewCase, rules},
     tools::{
         Ctx, ToolError, Toolset,
         workspace::authoring::{CaseId, CaseText, shown},
@@ -60,12 +60,13 @@ impl Write for EvalTestcaseAdd {
     type Done = Done;
 
     fn intent(ctx: &Ctx, input: &Input) -> Result<Intent, ToolError> {
-        let found = changeable(evaluation(ctx, input.evaluation_id)?)?;
+        let found = evaluation(ctx, input.evaluation_id)?;
+        rules::may_grow(&found.id, found.status, found.lock.as_ref())?;
         Ok(Intent { summary: format!("Add a case to the evaluation {}.", shown(&found.id)), effects: Vec::new() })
     }
 
     fn act(ctx: &Ctx, input: Input) -> Result<Act, ToolError> {
-        let found = changeable(evaluation(ctx, input.evaluation_id)?)?;
+        let found = evaluation(ctx, input.evaluation_id)?;
         let case = NewCase {
             id: input.id.map(CaseId::into_string),
             input: input.input.get().to_owned(),

@@ -1,6 +1,6 @@
 //! What the writes of evaluations, cases and runs share: ids, cases, and what is known of an evaluation beforehand.
 //!
-//! Promises: an evaluation that is locked is refused with who locked it and why, before leave is asked for as well as after.
+//! Promises: what is known beforehand to come to nothing is refused in the words of the store (`rules`), before leave is asked for as well as after.
 //! Does not: hold what only the transaction of the write can hold.
 
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::{attempt::shorten, text::clean},
-    store::workspace::{ActFault, Authored, AuthoredQuery, NewCase},
+    store::workspace::{Authored, AuthoredQuery, NewCase, rules},
     tools::{Ctx, ToolError, arguments::Text, write::fields::Name},
 };
 
@@ -61,18 +61,10 @@ pub fn found(ctx: &Ctx, id: &str) -> Result<Option<Authored>, ToolError> {
     Ok(found.into_iter().next())
 }
 
-/// The same, where it may be changed or started.
+/// The same, which is to be there.
 ///
 /// # Errors
-/// [`ToolError`] where there is none or it is locked.
-pub fn unlocked(ctx: &Ctx, id: &str) -> Result<Authored, ToolError> {
-    let evaluation =
-        found(ctx, id)?.ok_or_else(|| ToolError::NotFound(format!("argument evaluation: there is no evaluation {}", shown(id))))?;
-    match &evaluation.lock {
-        Some(lock) => {
-            let (by, reason) = (lock.by.clone(), Some(lock.reason.clone()).filter(|reason| !reason.is_empty()));
-            Err(ToolError::Said(ActFault::Locked { evaluation: evaluation.id, by, reason }.to_string()))
-        }
-        None => Ok(evaluation),
-    }
+/// [`ToolError::NotFound`] where there is none.
+pub fn here(ctx: &Ctx, id: &str) -> Result<Authored, ToolError> {
+    found(ctx, id)?.ok_or_else(|| rules::no_evaluation(id).into())
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::authoring::shown;
 use crate::{
     store::workspace::{Acted, Connection},
-    tools::{Ctx, ToolError, write::fields::Name},
+    tools::{Ctx, ToolError, arguments, write::fields::Name},
 };
 
 /// Characters of a directory's path.
@@ -41,12 +41,32 @@ impl Kind {
             Self::Directory => "directory",
         }
     }
+
+    /// What it is.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Directory => {
+                "A directory of logs on the server, which are imported as they are written; its operator declares below which root."
+            }
+        }
+    }
+
+    /// The JSON Schema of its settings.
+    #[must_use]
+    pub fn schema(self) -> Map<String, Value> {
+        match self {
+            Self::Directory => arguments::input_schema::<Directory>(),
+        }
+    }
 }
 
 /// What a directory asks for.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Directory {
+    /// The directory, relative to the project's own below the operator's root, such as logs.
+    #[schemars(length(min = 1, max = 1024))]
     path: String,
 }
 

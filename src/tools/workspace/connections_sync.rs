@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     auth::Role,
-    store::workspace::{Act, Acted, Connection},
+    store::workspace::{Act, Acted, Connection, rules},
     tools::{
         Ctx, ToolError,
         write::{Does, Intent, Write},
@@ -35,10 +35,7 @@ fn enabled(ctx: &Ctx, named: &str) -> Result<Connection, ToolError> {
     if connection.enabled {
         return Ok(connection);
     }
-    Err(ToolError::Said(format!(
-        "connection {} is switched off; connections_update with enabled: true switches it on",
-        shown(&connection.name)
-    )))
+    Err(rules::connection_off(&connection.name).into())
 }
 
 impl Write for ConnectionsSync {

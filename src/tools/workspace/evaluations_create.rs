@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::authoring::{Case, EvaluationId, found, shown};
 use crate::{
-    store::workspace::{Act, Acted, EvaluationStatus, NewEvaluation},
+    store::workspace::{Act, Acted, EvaluationStatus, NewEvaluation, rules},
     tools::{
         Ctx, ToolError,
         arguments::{Hundredths, Text},
@@ -91,7 +91,7 @@ impl Write for EvaluationsCreate {
         let cases = input.checked()?;
         let id = input.id.get();
         if found(ctx, id)?.is_some() {
-            return Err(ToolError::Argument(format!("argument id: there is an evaluation {} already; take another id", shown(id))));
+            return Err(rules::evaluation_exists(id).into());
         }
         let with = match cases {
             0 => "It has no cases yet; test_cases_add adds them.".to_owned(),

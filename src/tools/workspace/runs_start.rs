@@ -7,11 +7,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::authoring::{EvaluationId, shown, unlocked};
+use super::authoring::{EvaluationId, here, shown};
 use crate::{
     clock,
     domain::{hex::hex, log::RunStatus, time::Timestamp},
-    store::workspace::{Act, Acted, Authored, Budget, EvaluationStatus, NewRun},
+    store::workspace::{Act, Acted, Budget, NewRun, rules},
     tools::{
         Ctx, ToolError,
         write::{
@@ -86,36 +86,28 @@ pub enum Gate {
     NotEvaluated,
 }
 
-/// What keeps an evaluation from being started.
-fn startable(evaluation: &Authored) -> Result<(), ToolError> {
-    let name = shown(&evaluation.id);
-    match (evaluation.status, evaluation.cases) {
-        (EvaluationStatus::Draft, _) => Err(ToolError::Said(format!("evaluation {name} is a draft; a person makes it active first"))),
-        (EvaluationStatus::Archived, _) => Err(ToolError::Said(format!("evaluation {name} is archived; what is archived is not started"))),
-        (EvaluationStatus::Active, 0) => {
-            Err(ToolError::Said(format!("evaluation {name} has no cases that were made here; add some with test_cases_add")))
-        }
-        (EvaluationStatus::Active, _) => Ok(()),
-    }
-}
-
-/// With a bound on the day's cost, each run says its own.
-fn affordable(rules: &Rules, cost: Option<Dollars>) -> Result<(), ToolError> {
-    match (rules.cost_usd_max, cost) {
-        (Some(max), None) => Err(ToolError::Argument(format!(
-            "argument max_cost_usd: runs of one day may cost {max} dollars here, so each says what it may cost"
-        ))),
-        (Some(max), Some(cost)) if cost.get() > max => Err(ToolError::Argument(format!(
-            "argument max_cost_usd: {} is more than the {max} dollars that runs of one day may cost here",
-            cost.get()
-        ))),
-        _ => Ok(()),
-    }
-}
-
 fn budget(rules: &Rules, now: Timestamp) -> Budget {
     let since = Timestamp::from_millis(now.millis() - now.millis().rem_euclid(DAY_MS));
     Budget { queued_max: rules.queued_max, cost_usd_max: rules.cost_usd_max, since }
+}
+
+/// A run of `evaluation` with an id of its own, ready to be queued.
+pub(in crate::tools) fn started(
+    ctx: &Ctx,
+    evaluation: String,
+    arm: Option<Name<200>>,
+    environment: Environment,
+    max_cost_usd: Option<Dollars>,
+) -> Result<Act, ToolError> {
+    let id = clock::random::<10>().map_err(ToolError::Internal)?;
+    Ok(Act::StartRun(NewRun {
+        run_id: format!("run-{}", hex(&id)),
+        evaluation,
+        arm: arm.map(Name::into_string),
+        environment: environment.word().to_owned(),
+        max_cost_usd: max_cost_usd.map(Dollars::get),
+        budget: budget(&ctx.rules, ctx.now),
+    }))
 }
 
 impl Write for RunsStart {
@@ -129,9 +121,11 @@ impl Write for RunsStart {
     type Done = Done;
 
     fn intent(ctx: &Ctx, input: &Input) -> Result<Intent, ToolError> {
-        affordable(&ctx.rules, input.max_cost_usd)?;
-        let evaluation = unlocked(ctx, input.evaluation.get())?;
-        startable(&evaluation)?;
+        let evaluation = here(ctx, input.evaluation.get())?;
+        rules::may_start(&evaluation.id, evaluation.status, evaluation.lock.as_ref(), evaluation.cases)?;
+        // What the others of the day cost only the transaction can hold.
+        let open = ctx.store.queued(&[])?.len() as u64;
+        rules::fits(&budget(&ctx.rules, ctx.now), open, 0.0, input.max_cost_usd.map(Dollars::get))?;
         let arm = input.arm.as_ref().map_or_else(|| "the executor's default arm".to_owned(), |arm| format!("the arm {}", shown(arm.get())));
         let cost = match input.max_cost_usd {
             Some(cost) => format!("It may cost up to {} dollars.", cost.get()),
@@ -144,16 +138,7 @@ impl Write for RunsStart {
     }
 
     fn act(ctx: &Ctx, input: Input) -> Result<Act, ToolError> {
-        affordable(&ctx.rules, input.max_cost_usd)?;
-        let id = clock::random::<10>().map_err(ToolError::Internal)?;
-        Ok(Act::StartRun(NewRun {
-            run_id: format!("run-{}", hex(&id)),
-            evaluation: input.evaluation.into_string(),
-            arm: input.arm.map(Name::into_string),
-            environment: input.environment.word().to_owned(),
-            max_cost_usd: input.max_cost_usd.map(Dollars::get),
-            budget: budget(&ctx.rules, ctx.now),
-        }))
+        started(ctx, input.evaluation.into_string(), input.arm, input.environment, input.max_cost_usd)
     }
 
     fn done(acted: Acted) -> Option<Done> {
@@ -174,18 +159,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_begins_at_midnight_utc_and_its_bound_asks_each_run_for_its_own() {
+    fn a_day_begins_at_midnight_utc() {
         let rules = Rules { cost_usd_max: Some(5.0), ..Rules::default() };
         let noon = Timestamp::parse("2026-05-01T12:34:56Z").unwrap();
-        assert_eq!(budget(&rules, noon).since, Timestamp::parse("2026-05-01T00:00:00Z").unwrap());
-        let dollars = |text: &str| Some(serde_json::from_str::<Dollars>(text).unwrap());
-        let said = |cost| affordable(&rules, cost).map_err(|error| error.to_string());
-        assert_eq!(said(dollars("5")), Ok(()));
-        assert_eq!(
-            said(dollars("5.5")).unwrap_err(),
-            "argument max_cost_usd: 5.5 is more than the 5 dollars that runs of one day may cost here"
-        );
-        assert!(said(None).unwrap_err().contains("each says what it may cost"));
-        assert!(affordable(&Rules::default(), None).is_ok());
+        let budget = budget(&rules, noon);
+        assert_eq!((budget.since, budget.queued_max), (Timestamp::parse("2026-05-01T00:00:00Z").unwrap(), 20));
+        assert_eq!(budget.cost_usd_max, Some(5.0));
     }
 }

@@ -6,9 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::authoring::{CaseId, CaseText, EvaluationId, shown, unlocked};
+use super::authoring::{CaseId, CaseText, EvaluationId, here, shown};
 use crate::{
-    store::workspace::{Act, Acted, NewCase},
+    store::workspace::{Act, Acted, NewCase, rules},
     tools::{
         Ctx, ToolError,
         write::{
@@ -64,7 +64,8 @@ impl Write for TestCasesAdd {
     type Done = Done;
 
     fn intent(ctx: &Ctx, input: &Input) -> Result<Intent, ToolError> {
-        let evaluation = unlocked(ctx, input.evaluation.get())?;
+        let evaluation = here(ctx, input.evaluation.get())?;
+        rules::may_grow(&evaluation.id, evaluation.status, evaluation.lock.as_ref())?;
         let id = input.id.as_ref().map_or_else(String::new, |id| format!(" {}", shown(id.get())));
         let (name, cases) = (shown(&evaluation.id), evaluation.cases);
         Ok(Intent {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use super::authoring::shown;
 use crate::{
     domain::time::Timestamp,
-    store::workspace::{Act, Acted, NewTrace},
+    store::workspace::{Act, Acted, NewTrace, rules},
     telemetry::redaction::Redactor,
     tools::{
         Ctx, ToolError,
@@ -27,9 +27,9 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Lines that a trace may come with.
 const LINES_MAX: usize = 200;
 /// Bytes of its free pairs.
-const METADATA_BYTES_MAX: usize = 64 * 1024;
+pub(in crate::tools) const METADATA_BYTES_MAX: usize = 64 * 1024;
 /// A thousand years.
-const DURATION_MS_MAX: u64 = 31_536_000_000_000;
+pub(in crate::tools) const DURATION_MS_MAX: u64 = 31_536_000_000_000;
 
 /// The tool.
 pub struct TracesCreate;
@@ -99,7 +99,8 @@ pub fn redacted(lines: Vec<String>, redactor: &Redactor) -> Vec<String> {
     lines.into_iter().map(|line| redactor.redact_json(&line).into_owned()).collect()
 }
 
-fn pairs(
+/// Free pairs as they are kept.
+pub(in crate::tools) fn pairs(
     metadata: Option<Pairs<METADATA_BYTES_MAX>>,
     redactor: &Redactor,
 ) -> Result<serde_json::Map<String, serde_json::Value>, ToolError> {
@@ -108,7 +109,8 @@ fn pairs(
     serde_json::from_str(&redactor.redact_json(&json)).map_err(|error| ToolError::Internal(error.to_string()))
 }
 
-fn end(now: Timestamp, days: Bounded<1, 365, 30>) -> Timestamp {
+/// When it is deleted.
+pub(in crate::tools) fn end(now: Timestamp, days: Bounded<1, 365, 30>) -> Timestamp {
     now.plus_millis(i64::try_from(days.get() * DAY_MS).unwrap_or(i64::MAX))
 }
 
@@ -127,7 +129,7 @@ impl Write for TracesCreate {
         checked(lines)?;
         let id = input.trace_id.get();
         if ctx.store.trace(id, ctx.now)?.is_some() {
-            return Err(ToolError::Argument(format!("argument trace_id: there is a trace {} already; take another id", shown(id))));
+            return Err(rules::trace_exists(id).into());
         }
         let (days, until) = (input.retention_days.get(), end(ctx.now, input.retention_days).rfc3339());
         Ok(Intent {

@@ -9,7 +9,7 @@ use super::{
     town::Town,
     wire::{Answer, Request},
 };
-use crate::harness::registry;
+use crate::harness::{registry, writers};
 
 /// A kind of caller, and the path that it asks at.
 struct Kind {
@@ -36,6 +36,8 @@ fn kinds(town: &Town) -> Vec<Kind> {
         here("no scope", bearer(with("scope", json!("")))),
         here("read scope, viewer", bearer(with("scope", json!("eval:read")))),
         here("all scopes, viewer", bearer(with("scope", json!("*")))),
+        here("all scopes, member", bearer(town.key("acme", "member", &["*"]))),
+        here("all scopes, admin", bearer(town.key("acme", "admin", &["*"]))),
         Kind { name: "other tenant", header: bearer(town.key("zeta", "owner", &["*"])), path: "/mcp/acme/main" },
         here("right: owner, all scopes", bearer(town.key("acme", "owner", &["*"]))),
     ]
@@ -72,7 +74,7 @@ fn authz_matrix() {
             _ => Vec::new(),
         };
         let outcome = |tool: &String| word(&ask(kind, "tools/call", &json!({"name": tool, "arguments": {}})));
-        let outcomes: Vec<(String, String)> = registry().into_iter().map(|tool| (outcome(&tool), tool)).collect();
+        let outcomes: Vec<(String, String)> = registry().into_iter().chain(writers()).map(|tool| (outcome(&tool), tool)).collect();
         if kind.header.is_some() {
             let runs: Vec<&String> = outcomes.iter().filter(|(word, _)| word == "runs").map(|(_, tool)| tool).collect();
             assert_eq!(runs, shown.iter().collect::<Vec<_>>(), "{}: what it is shown is what it may call", kind.name);

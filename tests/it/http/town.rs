@@ -63,6 +63,11 @@ impl Town {
         Self::made(more, http, "")
     }
 
+    /// The same, where `http` has the rate of callers too.
+    pub fn made_with(http: &str) -> Self {
+        Self::made("", http, "")
+    }
+
     /// The same, with a key of its own that signs tokens.
     pub fn issuing() -> Self {
         Self::made("", "", &format!("[auth]\nlocal_key_file = \"KEY\"\nlocal_issuer = \"{ISSUER}\"\nlocal_audience = \"{AUDIENCE}\"\n"))
@@ -75,6 +80,11 @@ impl Town {
         Self::made("", "", &format!("[auth]\npublic_url = \"https://runs.example\"\n{own}{issuer}"))
     }
 
+    /// The same, where the tool API writes.
+    pub fn made_with_writes() -> Self {
+        Self::made("", "", "[tool_api]\nwrites = true\n")
+    }
+
     fn made(more: &str, http: &str, auth: &str) -> Self {
         let home = Project::new();
         let data = home.path().join("data");
@@ -85,22 +95,17 @@ impl Town {
                 town(&["project", "create", &format!("{organization}/{project}")]);
             }
         }
-        let listed: Value = serde_json::from_str(&town(&["project", "list", "--json"])).unwrap();
-        let file = |organization: &str| {
-            let is = |row: &&Value| row["organization"] == organization && row["slug"] == "main";
-            let id = listed.as_array().unwrap().iter().find(is).unwrap()["id"].as_str().unwrap().to_owned();
-            data.join("projects").join(format!("{id}.db"))
-        };
-        filled(&file("acme"), &Project::demo());
-        filled(&file("zeta"), &canaries());
+        filled(&file(&data, "acme", "main"), &Project::demo());
+        filled(&file(&data, "zeta", "main"), &canaries());
         let shown = data.to_str().unwrap().to_owned();
         let key = home.path().join("key.pem");
         said(&["token", "keygen", "--out", key.to_str().unwrap()]);
         let auth = auth.replace("KEY", key.to_str().unwrap());
         let service = Service::spawned(home, |command, port, admin| {
             let file = PathBuf::from(format!("{shown}.toml"));
+            let rate = if http.contains("rate_per_min") { "" } else { "rate_per_min = 0\n" };
             let config = format!(
-                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\nrate_per_min = 0\n{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n{auth}\n"
+                "[tenants]\ndata_dir = \"{shown}\"\nlook_ms = 20\n{more}\n[http]\nport = {port}\n{rate}{http}\n[admin]\nlisten = \"127.0.0.1:{admin}\"\n{auth}\n"
             );
             std::fs::write(&file, config).unwrap();
             command.args(["serve", "--config"]).arg(&file);
@@ -124,6 +129,11 @@ impl Town {
     /// The control file.
     pub fn control(&self) -> PathBuf {
         self.data.join("control.db")
+    }
+
+    /// A project's file.
+    pub fn file(&self, organization: &str, project: &str) -> PathBuf {
+        file(&self.data, organization, project)
     }
 
     fn key_file(&self) -> String {
@@ -167,6 +177,13 @@ impl Town {
     pub fn ask(&self, key: &str, path: &str, tool: &str, arguments: &Value) -> Answer {
         self.service.ask(&Request::call(self.service.port, tool, arguments).bearer(key).to(path))
     }
+}
+
+fn file(data: &Path, organization: &str, project: &str) -> PathBuf {
+    let listed: Value = serde_json::from_str(&said(&["project", "list", "--json", "--data-dir", data.to_str().unwrap()])).unwrap();
+    let is = |row: &&Value| row["organization"] == organization && row["slug"] == project;
+    let id = listed.as_array().unwrap().iter().find(is).unwrap()["id"].as_str().unwrap().to_owned();
+    data.join("projects").join(format!("{id}.db"))
 }
 
 /// The demo's runs and one more, whose names are nobody else's.

@@ -182,7 +182,7 @@ impl Store for Memory {
                 state.remarks.insert(path, remarks);
                 Ok(Applied::default())
             }
-            Change::Refresh => Ok(Applied::default()),
+            Change::Refresh | Change::SearchIndex => Ok(Applied::default()),
             Change::Declared(declared) => {
                 state.declared = declared;
                 Ok(Applied { changed: true, ..Applied::default() })
@@ -308,12 +308,14 @@ impl Store for Memory {
     }
 }
 
+impl crate::store::Catalog for Memory {}
+
 impl survey::Survey for Memory {
     fn figures(&self, _: &str) -> Result<BTreeMap<String, crate::domain::figures::Figures>> {
         Ok(BTreeMap::new())
     }
 
-    fn search(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
+    fn ranked(&self, _: &[survey::Document], _: &[String], _: usize) -> Result<(Vec<survey::Hit>, u64)> {
         Ok((Vec::new(), 0))
     }
 }
