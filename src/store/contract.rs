@@ -53,8 +53,7 @@ macro_rules! contract {
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
             runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
-            figures_are_sums_of_what_is_known
-            the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
+            figures_are_sums_of_what_is_known the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
             groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };
