@@ -399,9 +399,7 @@ required = false
         assert!(!command.public && command.option[0].public && command.scope == "eval:read");
     }
 
-    #[test]
-    fn every_fault_is_told_at_once_with_its_key_and_what_is_right() {
-        let text = r#"
+    const FAULTY: &str = r#"
 [[command]]
 name = "history"
 description = ""
@@ -446,7 +444,10 @@ description = "x"
 program = "x"
 help = "y"
 "#;
-        let told = complaints(text);
+
+    #[test]
+    fn every_fault_is_told_at_once_with_its_key_and_what_is_right() {
+        let told = complaints(FAULTY);
         for sentence in [
             "command[0].timeout_s is 0; it must be from 1 to 3600",
             "command[1].help is no key; the keys of [[command]] are name, title, description, program, args, json_flag, output, scope, public, timeout_s, output_bytes_max, directory, env, set_env, option, positional",
