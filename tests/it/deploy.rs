@@ -65,11 +65,17 @@ fn compose_says_what_was_decided() {
     assert_eq!(service["security_opt"], json!(["no-new-privileges:true"]));
     assert_eq!(service["volumes"].as_array().unwrap().len(), 1);
     let mount = service["volumes"][0].to_string();
-    assert!(mount.contains("/srv/evals") && mount.contains("/data") && (mount.contains(":ro") || mount.contains("\"read_only\":true")), "{mount}");
+    assert!(
+        mount.contains("/srv/evals") && mount.contains("/data") && (mount.contains(":ro") || mount.contains("\"read_only\":true")),
+        "{mount}"
+    );
     let tmp = service["tmpfs"].to_string();
     assert!(tmp.contains("size=16m") && tmp.contains("nr_inodes=4096"), "{tmp}");
     let ports = service["ports"].to_string();
-    assert!(ports.contains("127.0.0.1:8098:8098") && ports.matches("127.0.0.1:").count() == service["ports"].as_array().unwrap().len(), "{ports}");
+    assert!(
+        ports.contains("127.0.0.1:8098:8098") && ports.matches("127.0.0.1:").count() == service["ports"].as_array().unwrap().len(),
+        "{ports}"
+    );
     assert!(said.iter().all(|word| !word.contains("token")) && !all.to_string().contains("privileged\":true"));
     assert_eq!(all["services"]["collector"]["profiles"], json!(["otlp"]));
     for (name, one) in all["services"].as_object().unwrap() {
@@ -159,7 +165,15 @@ fn the_scripts_are_clean() {
 
 #[test]
 fn nothing_secret_stands_in_what_is_deployed() {
-    for name in ["Dockerfile", "deploy/compose.yml", "deploy/release", "deploy/runner.docker", "deploy/Caddyfile.public", "deploy/Caddyfile.team", "deploy/runlore.service"] {
+    for name in [
+        "Dockerfile",
+        "deploy/compose.yml",
+        "deploy/release",
+        "deploy/runner.docker",
+        "deploy/Caddyfile.public",
+        "deploy/Caddyfile.team",
+        "deploy/runlore.service",
+    ] {
         let text = file(name).to_lowercase();
         for word in ["begin private key", "password=", "secret_key", "bearer ", "rlk_"] {
             assert!(!text.contains(word), "{name} has {word}");

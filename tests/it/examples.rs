@@ -24,7 +24,8 @@ pub fn file(name: &str) -> String {
 /// The example with the ports of a test.
 fn placed(text: &str, port: u16, admin: u16) -> String {
     let port_of = |line: &str| line.split_once('=').filter(|(key, _)| key.trim() == "port").map(|_| format!("port = {port}"));
-    let listen = |line: &str| line.split_once('=').filter(|(key, _)| key.trim() == "listen").map(|_| format!("listen = \"127.0.0.1:{admin}\""));
+    let listen =
+        |line: &str| line.split_once('=').filter(|(key, _)| key.trim() == "listen").map(|_| format!("listen = \"127.0.0.1:{admin}\""));
     text.lines().map(|line| port_of(line).or_else(|| listen(line)).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
@@ -46,7 +47,8 @@ fn public_serves_anybody_who_calls_it_by_its_name() {
     assert_eq!((&health["ok"], &health["public"]), (&json!(true), &json!(true)));
     assert_eq!(service.ask(&Request::get(service.port, "/mcp/health").with("host", "other.example")).status, 421);
     let call = |caller: &str| service.ask(&Request::call(service.port, "history", &json!({})).with("x-real-ip", caller)).json();
-    let rate = |caller: &str| call(caller)["result"]["content"][0]["text"].as_str().unwrap().contains("at most 30 a minute from one caller");
+    let rate =
+        |caller: &str| call(caller)["result"]["content"][0]["text"].as_str().unwrap().contains("at most 30 a minute from one caller");
     assert!((0..30).all(|_| !rate("192.0.2.1")) && rate("192.0.2.1"), "the 31st of one caller within a minute");
     assert!(!rate("192.0.2.2"), "another caller has a rate of its own");
     let ended = service.ask(&Request::call(service.port, "transcript", &json!({"run": "latest"})).with("x-real-ip", "192.0.2.2"));
@@ -88,11 +90,16 @@ fn a_team_serves_its_keys() {
         checked(&file);
         command.args(["serve", "--config"]).arg(&file);
     });
-    let call = |key: &str| Connection::open(service.port).ask(&Request::call(service.port, "runs_list", &json!({})).bearer(key).with("host", "runs.example"));
+    let call = |key: &str| {
+        Connection::open(service.port).ask(&Request::call(service.port, "runs_list", &json!({})).bearer(key).with("host", "runs.example"))
+    };
     assert_eq!(call(&secret).json()["result"]["structuredContent"]["total"], 0);
     let stranger = call("rlk_nobody");
     assert_eq!(stranger.status, 401);
-    assert!(stranger.header("www-authenticate").unwrap().contains("https://runs.example/.well-known/oauth-protected-resource"), "{stranger:?}");
+    assert!(
+        stranger.header("www-authenticate").unwrap().contains("https://runs.example/.well-known/oauth-protected-resource"),
+        "{stranger:?}"
+    );
 }
 
 #[test]

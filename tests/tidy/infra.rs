@@ -33,15 +33,19 @@ fn of_line(line: &str, table: &[&Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for (at, _) in line.match_indices(PREFIX) {
         let inside = line[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || "_-/.".contains(before));
-        let name: &str = line[at..].split(|character: char| !character.is_ascii_alphanumeric() && character != '_').next().unwrap_or_default();
+        let name: &str =
+            line[at..].split(|character: char| !character.is_ascii_alphanumeric() && character != '_').next().unwrap_or_default();
         if inside || OTHER.contains(&name) {
             continue;
         }
         match row(name, table) {
             None => faults.push(format!("there is no metric {name}; src/telemetry/metrics/table.rs has them all")),
-            Some(row) => faults.extend(labels(&line[at + name.len()..]).into_iter().filter(|label| !knows(row, label)).map(|label| {
-                format!("{name} has no label {label}; it has {:?}", row.labels)
-            })),
+            Some(row) => faults.extend(
+                labels(&line[at + name.len()..])
+                    .into_iter()
+                    .filter(|label| !knows(row, label))
+                    .map(|label| format!("{name} has no label {label}; it has {:?}", row.labels)),
+            ),
         }
     }
     faults
@@ -76,7 +80,10 @@ mod tests {
 
     #[test]
     fn what_is_no_metric_or_label_is_refused() {
-        assert_eq!(told("sum(rate(runlore_calls_total{outcome=~\"a|b\", service!=\"x\"}[5m])) / runlore_uptime_seconds"), Vec::<String>::new());
+        assert_eq!(
+            told("sum(rate(runlore_calls_total{outcome=~\"a|b\", service!=\"x\"}[5m])) / runlore_uptime_seconds"),
+            Vec::<String>::new()
+        );
         assert_eq!(told("rate(runlore_call_duration_seconds_bucket{from=\"run\"}[5m])"), Vec::<String>::new());
         assert!(told("runlore_call_total > 0")[0].starts_with("there is no metric runlore_call_total"));
         assert!(told("runlore_calls_total_bucket")[0].starts_with("there is no metric"));
