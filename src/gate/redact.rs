@@ -12,7 +12,7 @@ use super::{
     next::{Next, Step},
 };
 use crate::{
-    telemetry::redaction::Redactor,
+    telemetry::redaction::{Redactor, plain_escapes},
     tools::{Answer, ToolError},
 };
 
@@ -31,8 +31,9 @@ impl Redact {
 
 impl Step for Redact {
     async fn take<N: Next>(self: Arc<Self>, call: Call, mut next: N) -> Reply {
+        let printed = call.entry.declared.is_some();
         match next.call(call).await {
-            Ok(served) => cleaned(&self.redactor, served),
+            Ok(served) => cleaned(&self.redactor, served, printed),
             Err(refusal) => Err(refused(&self.redactor, refusal)),
         }
     }
@@ -42,7 +43,9 @@ impl Step for Redact {
 #[must_use]
 pub fn refused(redactor: &Redactor, refusal: Refusal) -> Refusal {
     match refusal {
-        Refusal::Tool(ToolError::Exit { code, said }) => Refusal::Tool(ToolError::Exit { code, said: redactor.redact(&said).into_owned() }),
+        Refusal::Tool(ToolError::Exit { code, said }) => {
+            Refusal::Tool(ToolError::Exit { code, said: as_printed(redactor, &said).into_owned() })
+        }
         Refusal::Tool(error) if !error.internal() => {
             let said = redactor.redact(&error.to_string()).into_owned();
             Refusal::Tool(match error {
@@ -55,9 +58,17 @@ pub fn refused(redactor: &Redactor, refusal: Refusal) -> Refusal {
     }
 }
 
-fn cleaned(redactor: &Redactor, served: Served) -> Reply {
+/// What a program printed may be JSON that spells a secret in escapes, which whoever reads it as JSON would undo.
+fn as_printed<'a>(redactor: &Redactor, text: &'a str) -> Cow<'a, str> {
+    match redactor.redact(&plain_escapes(text)) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(cleaned) => Cow::Owned(cleaned),
+    }
+}
+
+fn cleaned(redactor: &Redactor, served: Served, printed: bool) -> Reply {
     let Answer { json, text, lasting } = &*served.answer;
-    let (json, text) = match (redactor.redact(json.get()), redactor.redact(text)) {
+    let (json, text) = match (redactor.redact(json.get()), if printed { as_printed(redactor, text) } else { redactor.redact(text) }) {
         (Cow::Borrowed(_), Cow::Borrowed(_)) => return Ok(served),
         (json, text) => (json.into_owned(), text.into_owned()),
     };

@@ -14,9 +14,12 @@
 
 mod bad_input;
 mod caddy;
+mod catalog;
 mod cli;
 mod clients;
 mod commands;
+mod decision;
+mod day;
 mod demo;
 mod deploy;
 mod evidence;
@@ -40,3 +43,5 @@ mod resources;
 mod scenarios;
 mod stats;
 mod tokens;
+mod watched;
+mod worker;

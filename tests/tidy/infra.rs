@@ -21,7 +21,9 @@ pub fn complaints(files: &[File], table: &[&Row]) -> Vec<String> {
     let watching = files.iter().filter(|file| file.name.starts_with("infra/") || file.name.starts_with("docs/"));
     let wrong = watching.flat_map(|file| {
         let lines = file.text.lines().enumerate();
-        lines.flat_map(|(index, line)| of_line(line, table).into_iter().map(move |fault| format!("{}:{}: {fault}", file.name, index + 1)))
+        lines.flat_map(move |(index, line)| {
+            of_line(line, table).into_iter().map(move |fault| format!("{}:{}: {fault}", file.name, index + 1))
+        })
     });
     let dashboard = files.iter().find(|file| file.name == DASHBOARD).map(|file| file.text.as_str()).unwrap_or_default();
     let unseen = table.iter().filter(|row| !dashboard.contains(row.name));

@@ -25,7 +25,7 @@ fn floods_are_bounded() {
         script("flood", "yes", OPTIONS),
         script("just", "head -c 1048576 /dev/zero | tr '\\0' x", ""),
         script("more", "head -c 1048577 /dev/zero | tr '\\0' x", ""),
-        script("complain", "yes 'a complaint' | head -c 20000000 >&2; echo 'the last word' >&2; exit 9", ""),
+        script("complain", "yes 'a complaint' | head -c 12000000 >&2; echo 'the last word' >&2; exit 9", ""),
         script("both", "yes >&2 & yes", OPTIONS),
         script("binary", "head -c 3000 /dev/urandom; printf '\\000\\377\\033[31m'", ""),
         script("huge", huge, "output = \"json\"\noutput_bytes_max = 4000000"),
