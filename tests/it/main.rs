@@ -13,6 +13,7 @@
 )]
 
 mod bad_input;
+mod caddy;
 mod catalog;
 mod cli;
 mod clients;
