@@ -116,6 +116,7 @@ impl Config {
             approval_ms: i64::try_from(self.approval.ttl_s * 1000).unwrap_or(i64::MAX),
             queued_max: org.max_queued_runs,
             cost_usd_max: (day > 0).then_some(day as f64),
+            connections_on: !self.connections.root.is_empty(),
         }
     }
 

@@ -28,6 +28,7 @@ use serde::Serialize;
 use self::attend::{Attendant, Seen};
 pub use self::lines::Results;
 use self::lines::{Collector, Plan};
+use super::program::runs;
 use crate::{
     config::keys::{Executor, Worker},
     store::workspace::{AuthoredCase, Claimed},
@@ -195,18 +196,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 fn found(program: &str) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.is_absolute() {
-        return is_program(path).then(|| path.to_path_buf());
+        return runs(path).then(|| path.to_path_buf());
     }
     let search: OsString = std::env::var_os("PATH")?;
-    std::env::split_paths(&search)
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(path))
-        .find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    std::env::split_paths(&search).filter(|directory| directory.is_absolute()).map(|directory| directory.join(path)).find(|path| runs(path))
 }
 
 /// The document with its length before it, as the guard reads it.

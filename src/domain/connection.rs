@@ -1,12 +1,9 @@
-//! Sources that runs are synced from: their kinds, and what each asks for.
+//! Sources that runs are synced from: what a directory's settings say.
 //!
 //! Promises: what passes here names a place below the operator's root by its letters; whether a link leads out of it, whoever reads it looks.
 //! Does not: look at a disk.
 
 use serde_json::Value;
-
-/// The kinds of connections.
-pub const KINDS: [&str; 1] = ["directory"];
 
 /// What is said where the operator has declared no root.
 pub const OFF: &str = "connections are off on this server: its operator turns them on with connections.root";
@@ -36,21 +33,6 @@ pub fn directory(config: &Value) -> Result<&str, String> {
     Ok(path)
 }
 
-/// What is wrong with the settings of a connection of `kind`, if anything; `on` is whether the operator has declared a root.
-///
-/// # Errors
-/// A sentence for whoever made them.
-pub fn check(kind: &str, config: &Value, on: bool) -> Result<(), String> {
-    if !KINDS.contains(&kind) {
-        let kind = super::text::clean(&super::attempt::shorten(kind, 80));
-        return Err(format!("argument kind: \"{kind}\" is no kind of connection; there is {}", KINDS.join(", ")));
-    }
-    if !on {
-        return Err(OFF.to_owned());
-    }
-    directory(config).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,8 +52,5 @@ mod tests {
     fn other_settings_are_refused_by_name() {
         assert!(directory(&json!({"path": "a", "root": "/"})).unwrap_err().contains("\"root\""));
         assert!(directory(&json!([])).is_err() && directory(&json!({})).is_err() && directory(&json!({"path": 3})).is_err());
-        assert_eq!(check("directory", &json!({"path": "a"}), false), Err(OFF.to_owned()));
-        assert!(check("s3", &json!({}), true).unwrap_err().contains("directory"));
-        assert_eq!(check("directory", &json!({"path": "a"}), true), Ok(()));
     }
 }

@@ -56,7 +56,7 @@ pub struct Call {
     /// What came of a form that was asked for; the argument `approval` is still among the arguments.
     pub given: Given,
     /// By whom and by which leave it writes. The step `consent` fills it in.
-    pub consent: Option<Consent>,
+    pub consent: Option<Box<Consent>>,
     /// Whether the store has the write. The step `trail` fills it in.
     pub handed: Option<Handed>,
     /// That its caller has it running, until whoever computes it has ended. The step `slots` fills it in.
@@ -194,6 +194,16 @@ pub enum Refusal {
     /// Its client left before it began, so it does not begin.
     #[error("nobody waits for the answer any more")]
     Left,
+    /// A write took too long, and the store had it already.
+    #[error(
+        "{tool} did not answer within {seconds} s, and may be done all the same: look before you try again, or try again with the same idempotency_key"
+    )]
+    Undecided {
+        /// The tool.
+        tool: &'static str,
+        /// The deadline.
+        seconds: u64,
+    },
     /// The tool refused or failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -212,7 +222,7 @@ impl Refusal {
             Self::Rate { .. } => Outcome::Rate,
             Self::CallerBusy { .. } | Self::Busy { .. } => Outcome::Busy,
             Self::Total { .. } => Outcome::Total,
-            Self::Timeout { .. } => Outcome::Timeout,
+            Self::Timeout { .. } | Self::Undecided { .. } => Outcome::Timeout,
             Self::Panicked(_) => Outcome::Error,
             Self::Left => Outcome::Cancelled,
             Self::Tool(ToolError::Exit { code: LATE, .. }) => Outcome::Timeout,

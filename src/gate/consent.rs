@@ -64,10 +64,12 @@ fn consent(call: &mut Call) -> Result<Consent, Refusal> {
 }
 
 impl Step for ConsentStep {
+    fn passes(&self, call: &Call) -> bool {
+        !call.entry.effect.writes()
+    }
+
     async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
-        if call.entry.effect.writes() {
-            call.consent = Some(consent(&mut call)?);
-        }
+        call.consent = Some(Box::new(consent(&mut call)?));
         next.call(call).await
     }
 }

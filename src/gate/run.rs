@@ -107,7 +107,7 @@ fn answer(settings: &Settings, call: Call, cancel: &Cancel) -> Result<Answer, To
         limits: limits.clone(),
         style: *style,
         note: call.note,
-        consent: call.consent,
+        consent: call.consent.map(|consent| *consent),
         rules: writes.unwrap_or_default(),
         redactor: redactor.clone(),
     };

@@ -28,6 +28,8 @@ use crate::{
     tools::{self, ToolError},
 };
 
+mod writes;
+
 #[derive(Default)]
 struct Recorder {
     calls: Mutex<Vec<CallEvent>>,

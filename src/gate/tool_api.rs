@@ -198,7 +198,7 @@ pub fn barred(refusal: &Refusal) -> Barred {
         Refusal::CallerBusy { .. } => uncalled(Why::Rate, message, Some(1)),
         Refusal::Busy { waited_s, .. } => uncalled(Why::Busy, message, Some(*waited_s)),
         Refusal::Total { wait_s, .. } => uncalled(Why::Busy, message, Some(*wait_s)),
-        Refusal::Timeout { .. } | Refusal::Left => uncalled(Why::Timeout, message, None),
+        Refusal::Timeout { .. } | Refusal::Undecided { .. } | Refusal::Left => uncalled(Why::Timeout, message, None),
         Refusal::Panicked(_) => Barred::Internal,
         Refusal::Tool(error) if error.internal() => Barred::Internal,
         Refusal::Tool(ToolError::NotFound(_) | ToolError::Reference(_)) => uncalled(Why::NotFound, message, None),

@@ -21,7 +21,7 @@ use crate::{
     auth::Caller,
     clock,
     store::{self, Change, workspace::Deed},
-    telemetry::redaction::Redactor,
+    telemetry::{hook::Outcome, redaction::Redactor},
     tools::{
         Entry, canonical,
         write::{APPROVAL, Handed, IDEMPOTENCY_KEY},
@@ -88,11 +88,7 @@ impl Witness {
 impl Parts {
     /// Writes the row; whoever waits for it waits no longer than it may take.
     async fn record(self: Arc<Self>, witness: Witness, refusal: &Refusal) {
-        let outcome = if matches!(refusal, Refusal::Denied { .. } | Refusal::Closed { .. } | Refusal::Unauthenticated) {
-            "denied"
-        } else {
-            "refused"
-        };
+        let outcome = if refusal.outcome() == Outcome::Denied { "denied" } else { "refused" };
         let reason = self.redactor.redact(&refusal.to_string()).into_owned();
         let (request_id, tool, within) = (witness.deed.actor.request_id.clone(), witness.entry.name, self.within);
         // A task of its own: it goes on when the caller leaves.
@@ -128,10 +124,11 @@ impl Parts {
 }
 
 impl Step for Trail {
+    fn passes(&self, call: &Call) -> bool {
+        !call.entry.effect.writes()
+    }
+
     async fn take<N: Next>(self: Arc<Self>, mut call: Call, mut next: N) -> Reply {
-        if !call.entry.effect.writes() {
-            return next.call(call).await;
-        }
         if !self.writes {
             return Err(if call.closed { Refusal::Closed { tool: call.entry.name } } else { Refusal::Unknown });
         }
@@ -139,11 +136,13 @@ impl Step for Trail {
         call.handed = Some(handed.clone());
         let witness = call.caller.identified().is_some().then(|| Witness::of(&call));
         let reply = next.call(call).await;
-        if let (Err(refusal), Some(witness)) = (&reply, witness)
-            && !handed.is_the_stores()
-        {
-            self.parts.clone().record(witness, refusal).await;
+        match (reply, witness) {
+            (Err(Refusal::Timeout { tool, seconds }), _) if handed.is_the_stores() => Err(Refusal::Undecided { tool, seconds }),
+            (Err(refusal), Some(witness)) if !handed.is_the_stores() => {
+                self.parts.clone().record(witness, &refusal).await;
+                Err(refusal)
+            }
+            (reply, _) => reply,
         }
-        reply
     }
 }

@@ -94,7 +94,7 @@ impl Fault {
             Refusal::Total { wait_s, .. } => ("overloaded", Some(*wait_s)),
             Refusal::CallerBusy { .. } => ("overloaded", Some(1)),
             Refusal::Busy { waited_s, .. } => ("overloaded", Some(*waited_s)),
-            Refusal::Timeout { .. } | Refusal::Left => ("timeout", None),
+            Refusal::Timeout { .. } | Refusal::Undecided { .. } | Refusal::Left => ("timeout", None),
             Refusal::Unknown => ("not_found", None),
             Refusal::Tool(ToolError::Argument(_)) => ("invalid", None),
             Refusal::Tool(ToolError::NotFound(_) | ToolError::Reference(_)) => ("not_found", None),

@@ -4,6 +4,7 @@
 //! Does not: test what only one adapter has (its own tests do).
 
 mod catalog;
+pub(crate) mod deeds;
 mod extras;
 mod logs;
 mod named;
@@ -52,8 +53,7 @@ macro_rules! contract {
             what_few_formats_hold_is_kept what_few_formats_hold_goes_with_its_log a_recorded_run_replaces_its_scratch_copy
             a_record_gives_way_to_the_runs_own_logs what_is_planned_by_arm_is_missing_by_arm
             runs_of_an_evaluation_are_paged_both_ways a_page_says_what_its_runs_say pages_hold_while_runs_come_and_go the_key_stays
-            figures_are_sums_of_what_is_known
-            the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
+            figures_are_sums_of_what_is_known the_catalog_adds_up items_have_texts_and_groups scores_are_of_cases words_are_found_where_they_stand words_go_with_their_log
             groups_are_those_of_the_newest_log analyses_of_a_record_that_gave_way_stay remarks_last_as_long_as_their_file
         }
     };
@@ -157,63 +157,6 @@ pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
     assert_eq!(evaluation_cells, [expected]);
     let verdicts: Vec<Verdict> = cells(store, &["Ra"], Grain::Case).into_iter().map(|cell| cell.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::InfraError]);
-}
-
-pub(crate) fn figures_are_sums_of_what_is_known(store: &dyn Store) {
-    let bare = Attempt { cost_usd: None, duration_ms: None, usage: Usage::default(), ..attempt("4", Pass) };
-    log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError), bare]).put(store).unwrap();
-    let figures = store.figures("Ra").unwrap();
-    let expected = crate::domain::figures::Figures {
-        attempts: 4,
-        cost_usd: Some(0.375),
-        costed: 3,
-        // What broke says little of how long a whole attempt takes.
-        duration_ms: Some(3000),
-        timed: 2,
-        input_tokens: Some(9),
-        output_tokens: None,
-        total_tokens: Some(u64::from(u32::MAX) * 6),
-        tokened: 3,
-    };
-    assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("e".to_owned(), expected)]);
-    assert!(store.figures("none").unwrap().is_empty());
-}
-
-pub(crate) fn a_run_says_what_its_logs_say(store: &dyn Store) {
-    let git = Git { sha: Some("703F368".into()), branch: Some("main".into()), dirty: Some(false) };
-    let mut first = log("a", 1).run("R").with([attempt("1", Pass)]);
-    first.header.git = Some(git.clone());
-    first.ancestors = vec!["b1".into(), "b2".into()];
-    first.header.evaluations = vec![EvaluationInfo { family: Some("f".into()), dataset_cases: Some(4), ..evaluation("e") }];
-    let mut second = log("b", 2).run("R").with([attempt("1", Pass)]).of(evaluation("f")).by("n");
-    second.header.round = Some("night".into());
-    second.kind = Kind::Scratch;
-    second.header.completed_at = None;
-    second.put(store).unwrap();
-    assert_eq!(store.select(&Selector::Id("R"), 1).unwrap()[0].kind, Kind::Scratch);
-    first.put(store).unwrap();
-    let run = store.select(&Selector::Id("R"), 1).unwrap().remove(0);
-    let expected = Run {
-        run_id: "R".into(),
-        number: 1,
-        kind: Kind::Recorded,
-        status: RunStatus::Completed,
-        created_at: Timestamp::from_millis(1000),
-        started_at: Some(Timestamp::from_millis(1001)),
-        completed_at: None,
-        git: Some(git),
-        round: Some("night".into()),
-        counts: counts(2, 0, 0, 0, 0),
-    };
-    assert_eq!(run, expected);
-    assert_eq!(store.ancestors("R").unwrap(), ["b1", "b2"]);
-    assert_eq!(store.arms(&["R".into()]).unwrap()["R"], [RunArm { info: arm("m") }, RunArm { info: arm("n") }]);
-    let evaluations = store.evaluations("R").unwrap();
-    assert_eq!(evaluations.iter().map(|row| (row.number, row.info.id.as_str())).collect::<Vec<_>>(), [(2, "e"), (1, "f")]);
-    assert_eq!((evaluations[0].info.family.as_deref(), evaluations[0].info.dataset_cases), (Some("f"), Some(4)));
-    let cells = cells(store, &["R"], Grain::Evaluation);
-    assert_eq!((cells[0].several_cases, cells[0].threshold), (true, None));
-    assert_eq!((cells[1].several_cases, cells[1].threshold, cells[1].declared), (false, Some(1.0), false));
 }
 
 pub(crate) fn the_same_file_again_changes_nothing(store: &dyn Store) {

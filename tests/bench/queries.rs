@@ -8,6 +8,8 @@
 //! it; the same calls over a tenth of the runs show that cost grows with what is shown and not with what is stored.
 //! Does not: measure the protocol, process start or imports.
 
+#[path = "queries/catalog.rs"]
+mod catalog;
 #[path = "queries/made.rs"]
 mod made;
 
@@ -87,6 +89,7 @@ fn measured(fresh: bool) -> Result<bool, Failed> {
         missed |= !met;
         table.row(&view, &of_whole, &of_small, None, Some((&format!("< {VIEW_MS}"), met)))?;
     }
+    missed |= catalog::measured(&whole, &small, &mut table, &only)?;
     Ok(missed | table.refresh(&whole)?)
 }
 
@@ -103,8 +106,13 @@ struct Spent {
 fn spent(made: &Made, tool: &str, arguments: &str) -> Result<Spent, Failed> {
     let entry = tools::find(tool).ok_or("no such tool")?;
     let arguments: Map<String, Value> = serde_json::from_str(arguments)?;
+    let store = Sqlite::open(&made.path, &Caller::local().local_scope(), &Options::default())?;
+    spent_on(store, tool, entry, &arguments)
+}
+
+/// The same over a handle.
+fn spent_on(store: Sqlite, tool: &str, entry: &tools::Entry, arguments: &Map<String, Value>) -> Result<Spent, Failed> {
     let caller = Caller::local();
-    let store = Sqlite::open(&made.path, &caller.local_scope(), &Options::default())?;
     let now = runlore::domain::time::Timestamp::from_millis(NOW_MS);
     let ctx = Ctx::new(Arc::new(store), caller, now);
     let call = || -> Result<(f64, usize), Failed> {
@@ -189,6 +197,10 @@ impl Table {
         let small = small.median;
         writeln!(self.out, "{name:<26}{cold:>8.2}{median:>9.2}{small:>17.2}{floor:>9}{ratio:>8}{kilobytes:>9.1}  {target}")?;
         Ok(())
+    }
+
+    fn say(&mut self, line: &str) -> Result<(), Failed> {
+        Ok(writeln!(self.out, "{line}")?)
     }
 
     /// What the last import and its refresh took, where the store was made now; whether that was too much.

@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{
-    harness::{Project, Ran, offered, ran, registry},
-    http::service::Service,
+    harness::{Project, Ran, offered, ran, readable},
+    http::{service::Service, town::Town},
 };
 
 const TOKEN: &str = "a-token-of-the-clients";
@@ -98,7 +98,7 @@ fn read_all(stdio: &Value, http: &Value) {
 fn check_streamed(interpreter: &str, script: &str) {
     let service = Service::serve("");
     let url = format!("http://127.0.0.1:{}/api/mcp", service.port);
-    let tools = registry();
+    let tools = readable();
     passed(&client(interpreter, script, "legacy", &["--url", &url], &tools), &tools);
 }
 
@@ -169,4 +169,58 @@ async fn rmcp_over_http() {
     assert_eq!(read.contents.len(), 1);
     assert_eq!((client.list_all_resource_templates().await.unwrap().len(), client.list_all_prompts().await.unwrap().len()), (2, 3));
     client.cancel().await.unwrap();
+}
+
+/// What the public SDK of the tool API makes of this server.
+fn evalgate(url: &str, key: &str, calls: &Value) -> Value {
+    let script = format!("{}/tests/clients/evalgate.py", env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(set_by_tests_run("RUNLORE_TEST_EVALGATE"));
+    let ran = ran(command.args([&script, "--url", url, "--token", key, "--calls", &calls.to_string()]).output().unwrap());
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    serde_json::from_str(ran.out.trim()).unwrap()
+}
+
+#[test]
+fn evalgate_sdk_lists_and_calls_the_tool_api() {
+    let town = Town::made_with_writes();
+    let key = town.key("acme", "member", &["eval:read", "eval:write"]);
+    let url = format!("http://127.0.0.1:{}", town.service.port);
+    let said = evalgate(&url, &key, &json!([{"tool": "eval.list", "arguments": {"project": "main"}}]));
+    assert_eq!(
+        (&said["listed"]["contract"], &said["pages"], &said["alike"]),
+        (&json!("evalgate-tool-api"), &json!(1), &json!(true)),
+        "{said}"
+    );
+    let names: Vec<&str> = said["listed"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..3], ["eval.quality.latest", "eval.get", "eval.list"]);
+    let number = said["called"][0]["result"][0]["id"].clone();
+    let case = json!({"tool": "eval.testcase.add", "arguments": {"project": "main", "evaluationId": number, "input": "x"}, "key": "once"});
+    let calls = json!([
+        {"tool": "eval.get", "arguments": {"project": "main", "evaluationId": number}},
+        {"tool": "eval.quality.latest", "arguments": {"project": "main", "evaluationId": number, "baseline": "previous"}},
+        case, case,
+        {"tool": "eval.list"},
+        {"tool": "eval.get", "arguments": {"project": "main", "evaluationId": 987_654}},
+        {"tool": "eval.run", "arguments": {"project": "main", "evaluationId": number}},
+    ]);
+    let said = evalgate(&url, &key, &calls);
+    let called = said["called"].as_array().unwrap();
+    assert!(called[..4].iter().all(|one| one["same"] == true), "{said}");
+    assert_eq!((&called[0]["result"]["id"], called[1]["result"]["score"].is_number()), (&number, true), "{said}");
+    assert_eq!((&called[2]["result"]["id"], &called[3]["result"]["repeated"]), (&called[3]["result"]["id"], &json!(true)), "{said}");
+    let errors: Vec<(&str, &str, u64)> = called[4..]
+        .iter()
+        .map(|one| {
+            let error = &one["error"];
+            assert!(error["requestId"].is_string(), "{said}");
+            (error["class"].as_str().unwrap(), error["code"].as_str().unwrap(), error["status"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        errors,
+        [("ValidationError", "VALIDATION_ERROR", 400), ("EvalGateError", "NOT_FOUND", 404), ("EvalGateError", "FORBIDDEN", 403)],
+        "{said}"
+    );
+    let stranger = evalgate(&url, "rlk_wrong", &json!([]));
+    assert_eq!((&stranger["refused"]["class"], &stranger["refused"]["status"]), (&json!("AuthenticationError"), &json!(401)), "{stranger}");
 }

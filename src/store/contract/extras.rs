@@ -3,9 +3,9 @@
 //! Promises: as the suite.
 //! Does not: read files.
 
-use Outcome::{Fail, Pass};
+use Outcome::{Fail, InfraError, Pass};
 
-use super::{Log, attempt, cells, evaluation, keys, log, run_ids};
+use super::{Log, arm, attempt, cells, counts, evaluation, keys, log, run_ids};
 use crate::{
     domain::{
         attempt::Attempt,
@@ -206,4 +206,61 @@ pub(crate) fn remarks_last_as_long_as_their_file(store: &dyn Store) {
     assert_eq!(store.remarks().unwrap().len(), 1, "the same file again");
     log.clone().file("a.json", "changed").put(store).unwrap();
     assert!(store.remarks().unwrap().is_empty());
+}
+
+pub(crate) fn figures_are_sums_of_what_is_known(store: &dyn Store) {
+    let bare = Attempt { cost_usd: None, duration_ms: None, usage: Usage::default(), ..attempt("4", Pass) };
+    log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError), bare]).put(store).unwrap();
+    let figures = store.figures("Ra").unwrap();
+    let expected = crate::domain::figures::Figures {
+        attempts: 4,
+        cost_usd: Some(0.375),
+        costed: 3,
+        // What broke says little of how long a whole attempt takes.
+        duration_ms: Some(3000),
+        timed: 2,
+        input_tokens: Some(9),
+        output_tokens: None,
+        total_tokens: Some(u64::from(u32::MAX) * 6),
+        tokened: 3,
+    };
+    assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("e".to_owned(), expected)]);
+    assert!(store.figures("none").unwrap().is_empty());
+}
+
+pub(crate) fn a_run_says_what_its_logs_say(store: &dyn Store) {
+    let git = Git { sha: Some("703F368".into()), branch: Some("main".into()), dirty: Some(false) };
+    let mut first = log("a", 1).run("R").with([attempt("1", Pass)]);
+    first.header.git = Some(git.clone());
+    first.ancestors = vec!["b1".into(), "b2".into()];
+    first.header.evaluations = vec![EvaluationInfo { family: Some("f".into()), dataset_cases: Some(4), ..evaluation("e") }];
+    let mut second = log("b", 2).run("R").with([attempt("1", Pass)]).of(evaluation("f")).by("n");
+    second.header.round = Some("night".into());
+    second.kind = Kind::Scratch;
+    second.header.completed_at = None;
+    second.put(store).unwrap();
+    assert_eq!(store.select(&Selector::Id("R"), 1).unwrap()[0].kind, Kind::Scratch);
+    first.put(store).unwrap();
+    let run = store.select(&Selector::Id("R"), 1).unwrap().remove(0);
+    let expected = Run {
+        run_id: "R".into(),
+        number: 1,
+        kind: Kind::Recorded,
+        status: RunStatus::Completed,
+        created_at: Timestamp::from_millis(1000),
+        started_at: Some(Timestamp::from_millis(1001)),
+        completed_at: None,
+        git: Some(git),
+        round: Some("night".into()),
+        counts: counts(2, 0, 0, 0, 0),
+    };
+    assert_eq!(run, expected);
+    assert_eq!(store.ancestors("R").unwrap(), ["b1", "b2"]);
+    assert_eq!(store.arms(&["R".into()]).unwrap()["R"], [RunArm { info: arm("m") }, RunArm { info: arm("n") }]);
+    let evaluations = store.evaluations("R").unwrap();
+    assert_eq!(evaluations.iter().map(|row| (row.number, row.info.id.as_str())).collect::<Vec<_>>(), [(2, "e"), (1, "f")]);
+    assert_eq!((evaluations[0].info.family.as_deref(), evaluations[0].info.dataset_cases), (Some("f"), Some(4)));
+    let cells = cells(store, &["R"], Grain::Evaluation);
+    assert_eq!((cells[0].several_cases, cells[0].threshold), (true, None));
+    assert_eq!((cells[1].several_cases, cells[1].threshold, cells[1].declared), (false, Some(1.0), false));
 }

@@ -21,7 +21,7 @@ use crate::{
     store::{AttemptQuery, CellQuery, Groups, Kind, RunQuery},
     tools::{
         Ctx, Tool, ToolError, Weight,
-        arguments::{Bounded, Hundredths},
+        arguments::{self, Bounded, Hundredths},
         render::{self, Grid, Style},
     },
 };
@@ -139,6 +139,11 @@ impl Tool for PlanRun {
     const NARROWS: &'static str = "evaluation and arm";
     type Input = Input;
     type Output = Output;
+
+    /// Short: it stands in every list of tools.
+    fn output_schema() -> serde_json::Map<String, serde_json::Value> {
+        arguments::shallow_schema::<Output>()
+    }
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let query = RunQuery {

@@ -18,7 +18,7 @@ use crate::{
     store::{Kind, Run, RunArm, RunPoint, RunQuery, workspace::Queued},
     tools::{
         Ctx, Tool, ToolError, Toolset,
-        arguments::Bounded,
+        arguments::{self, Bounded},
         cursor::List,
         render::{self, Grid, Style},
     },
@@ -160,6 +160,11 @@ impl Tool for RunsList {
     const NARROWS: &'static str = "evaluation, status, round, since and limit";
     type Input = Input;
     type Output = Output;
+
+    /// Short: it stands in every list of tools.
+    fn output_schema() -> serde_json::Map<String, serde_json::Value> {
+        arguments::shallow_schema::<Output>()
+    }
 
     fn call(ctx: &Ctx, input: Input) -> Result<Output, ToolError> {
         let list = List::of(ctx, Self::NAME, &input);

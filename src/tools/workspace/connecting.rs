@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::authoring::shown;
 use crate::{
+    domain::connection::OFF,
     store::workspace::{Acted, Connection},
     tools::{Ctx, ToolError, arguments, write::fields::Name},
 };
@@ -115,6 +116,14 @@ pub fn connection(ctx: &Ctx, named: &str) -> Result<Connection, ToolError> {
         ToolError::NotFound(format!("argument connection: there is no connection {}; connections_list names those there are", shown(named)))
     };
     place.and_then(|place| all.into_iter().nth(place)).ok_or_else(none)
+}
+
+/// Whether this server syncs anything.
+///
+/// # Errors
+/// [`ToolError::Said`] where it does not: a connection would wait for ever.
+pub fn on(ctx: &Ctx) -> Result<(), ToolError> {
+    if ctx.rules.connections_on { Ok(()) } else { Err(ToolError::Said(OFF.to_owned())) }
 }
 
 /// Whether a name is free.

@@ -50,6 +50,7 @@ impl Write for ConnectionsCreate {
     type Done = Done;
 
     fn intent(ctx: &Ctx, input: &Input) -> Result<Intent, ToolError> {
+        connecting::on(ctx)?;
         let settings = connecting::settings(input.kind, &input.config)?;
         let name = input.name.get();
         connecting::free(ctx, name, None)?;

@@ -31,6 +31,7 @@ pub struct Input {
 }
 
 fn enabled(ctx: &Ctx, named: &str) -> Result<Connection, ToolError> {
+    connecting::on(ctx)?;
     let connection = connecting::connection(ctx, named)?;
     if connection.enabled {
         return Ok(connection);

@@ -63,11 +63,13 @@ pub struct Rules {
     pub queued_max: u64,
     /// Dollars that the runs started in one day (UTC) may cost; none for no bound (`org.max_cost_usd_per_day`).
     pub cost_usd_max: Option<f64>,
+    /// Whether anything is synced (`connections.root` names a directory).
+    pub connections_on: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { approval_ms: 300_000, queued_max: 20, cost_usd_max: None }
+        Self { approval_ms: 300_000, queued_max: 20, cost_usd_max: None, connections_on: false }
     }
 }
 

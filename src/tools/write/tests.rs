@@ -16,7 +16,7 @@ use crate::{
         workspace::{Actor, AuditQuery, AuditRow, AuthoredQuery, EvaluationStatus},
     },
     telemetry::redaction::Redactor,
-    tools::{ENTRIES, find},
+    tools::{ENTRIES, find, tool_api},
 };
 
 struct House {
@@ -70,6 +70,7 @@ impl House {
         let ctx = Ctx {
             project: by.project.into(),
             consent: Some(consent),
+            rules: Rules { connections_on: true, ..Rules::default() },
             ..Ctx::new(self.store.clone(), Caller::scoped(by.identity, Role::Admin, &["*"]), now)
         };
         let entry = find(tool).unwrap();
@@ -215,7 +216,7 @@ fn a_repeat_under_a_key_is_told_what_the_first_did() {
 fn where_no_leave_is_asked_for_a_write_is_in_the_trail_all_the_same() {
     let house = house();
     let direct = By { leave: Leave::Direct, ..by("k") };
-    assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap()["result"]["evaluation"], "e");
+    assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap()["evaluation"], "e", "what was done, bare");
     assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap_err(), "there is evaluation \"e\" already");
     assert_eq!(house.audit().len(), 2);
 }
@@ -302,10 +303,21 @@ fn no_release_writes() {
             ("connections_sync", Does::SyncConnection, false),
         ]
     );
+    let of_the_api: Vec<_> = tool_api::ENTRIES.iter().filter_map(does).collect();
+    assert_eq!(
+        of_the_api,
+        [
+            ("eval.run", Does::StartRun, false),
+            ("eval.testcase.add", Does::AddCase, false),
+            ("trace.create", Does::CreateTrace, false),
+            ("trace.span.create", Does::AddLines, false),
+        ]
+    );
     let baseline = Act::AcceptBaseline { run_id: String::new(), evaluation: None, note: None };
     let status = Act::SetStatus { evaluation: String::new(), status: EvaluationStatus::Active };
     assert!([baseline, status].iter().all(|act| Does::of(act).is_none()), "a tool that came up with one would fail");
-    let words: BTreeSet<&str> = ENTRIES.iter().flat_map(|entry| entry.name.split('_')).collect();
+    let all = ENTRIES.iter().chain(tool_api::ENTRIES);
+    let words: BTreeSet<&str> = all.flat_map(|entry| entry.name.split(['_', '.'])).collect();
     for word in ["accept", "approve", "promote", "release", "merge", "upload", "push", "import"] {
         assert!(!words.contains(word), "a tool is called {word}");
     }

@@ -140,7 +140,7 @@ fn newest_schema() -> Result<Vec<String>, Failed> {
     schema(&path)
 }
 
-fn stamp(run: u32) -> FileStamp {
+pub fn stamp(run: u32) -> FileStamp {
     FileStamp { path: format!("logs/{run}.eval"), size: 1_000, mtime_ns: 1, digest: format!("{run:064x}"), source: Some("logs".to_owned()) }
 }
 
@@ -156,7 +156,7 @@ fn evaluation_id(evaluation: u32) -> String {
     format!("suite/evaluation-{evaluation:03}")
 }
 
-fn header(run: u32) -> LogHeader {
+pub fn header(run: u32) -> LogHeader {
     let evaluations = (0..EVALUATIONS).map(|number| EvaluationInfo {
         id: evaluation_id(number),
         dataset: Some(format!("dataset-{number:03}")),
@@ -190,7 +190,7 @@ fn header(run: u32) -> LogHeader {
 }
 
 /// One in twenty evaluations fails for ten runs out of forty; of the others one attempt in forty fails, and one in two hundred errs.
-fn attempt(run: u32, evaluation: u32, epoch: u32, transcript: &Packed) -> Attempt {
+pub fn attempt(run: u32, evaluation: u32, epoch: u32, transcript: &Packed) -> Attempt {
     let broken = evaluation % 20 == 3 && (run + evaluation) % 40 < 10;
     let outcome = match mixed(&[run, evaluation, epoch]) % 200 {
         _ if broken => Outcome::Fail,
@@ -241,7 +241,7 @@ fn attempt(run: u32, evaluation: u32, epoch: u32, transcript: &Packed) -> Attemp
 }
 
 /// Every attempt's transcript: twenty messages and as many events.
-fn transcript() -> Packed {
+pub fn transcript() -> Packed {
     let redactor = Redactor::patterns_only();
     let mut packer = Packer::new(&redactor);
     let text = "a message of ordinary length, as agents and models send them to each other all day long ".repeat(4);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     service::Service,
     town::{CANARY, Town},
-    wire::{Answer, Request},
+    wire::{Answer, PATIENCE, Request},
 };
 
 const TOOLS: &str = "/api/mcp/tools";
@@ -119,8 +119,11 @@ fn the_list_says_what_there_is_and_writes_are_in_it_where_they_are_switched_on()
     assert!(answer.json()["tools"][2]["inputSchema"]["properties"]["project"].is_object(), "it may see two projects");
     let paged = town.service.ask(&list(town.service.port, &key).to("/api/mcp/tools?limit=1&offset=2"));
     assert_eq!(paged.json(), answer.json(), "a page is the whole");
-    let head = town.service.ask(&list(town.service.port, &key).by("HEAD"));
-    assert_eq!((head.status, head.header("content-length")), (200, Some(answer.body.len().to_string().as_str())));
+    let mut head = town.service.connect();
+    head.send(list(town.service.port, &key).by("HEAD").and("connection", "close").bytes());
+    let head = String::from_utf8(head.until_closed(PATIENCE).0).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
+    assert!(head.contains(&format!("content-length: {}\r\n", answer.body.len())), "{head}");
     let open = Town::made_with_writes();
     let viewer = open.key("acme", "viewer", &["eval:read"]);
     let writes = ["eval.run", "eval.testcase.add", "trace.create", "trace.span.create"];
@@ -258,18 +261,22 @@ fn the_doors_steps_hold_in_their_order() {
 
 #[test]
 fn rates_hold_for_it_and_are_told_in_its_words() {
-    let town = Town::with("", "rate_per_min = 2");
-    let (port, key) = (town.service.port, town.key("acme", "viewer", &["eval:read"]));
-    // What is known of a key is asked by calls, which count too: another key has a rate of its own.
-    let tool = |tool: &str| town.service.ask(&call(port, &key, tool, &json!({"project": "main"})));
-    let refused = super::service::wait_for("the rate", || Some(tool("nothing")).filter(|answer| answer.status == 429));
-    assert!(is(&refused, 429, "RATE_LIMITED").contains("a minute"));
-    assert!(refused.header("retry-after").is_some(), "{refused:?}");
-    is(&tool("eval.list"), 429, "RATE_LIMITED");
-    is(&tool("eval.run"), 429, "RATE_LIMITED");
-    let mcp = town.whoami(&key).json();
+    let service = Service::serve_as("rate_per_min = 3", |command| {
+        command.env("RUNLORE_MCP_TOKEN", "t");
+    });
+    let tool = |tool: &str| service.ask(&call(service.port, "t", tool, &json!({})));
+    // Whatever becomes of a call, it is one of its caller's.
+    is(&tool("nothing"), 400, "VALIDATION_ERROR");
+    is(&tool("eval.run"), 403, "FORBIDDEN");
+    result(&tool("eval.list"));
+    for name in ["eval.list", "eval.run", "nothing"] {
+        let refused = tool(name);
+        assert!(is(&refused, 429, "RATE_LIMITED").contains("at most 3 a minute"), "{refused:?}");
+        assert!(refused.header("retry-after").is_some(), "{refused:?}");
+    }
+    let mcp = service.ask(&Request::call(service.port, "whoami", &json!({})).bearer("t")).json();
     assert!(mcp["result"]["content"][0]["text"].as_str().unwrap().contains("a minute"), "one rate for both faces: {mcp}");
-    assert_eq!(town.service.ask(&list(port, &key)).status, 200, "the list is no call");
+    assert_eq!(service.ask(&list(service.port, "t")).status, 200, "the list is no call");
 }
 
 #[test]
@@ -315,4 +322,87 @@ fn runlore_mcp_has_no_tool_api_and_a_server_of_one_project_reads() {
     is(&one.ask(&Request::get(one.port, TOOLS)), 401, "UNAUTHORIZED");
     is(&one.ask(&call(one.port, "t", "eval.testcase.add", &json!({}))), 403, "FORBIDDEN");
     assert_eq!(result(&one.ask(&call(one.port, "t", "eval.list", &json!({})))).as_array().unwrap().len(), 4);
+}
+
+/// What the trail says, newest first: tool, outcome, actor.
+fn trail(town: &Town) -> Vec<(String, String, String)> {
+    let said: Value = serde_json::from_str(&town.said(&["audit", "--into", "acme/main", "--json"])).unwrap();
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    said["rows"].as_array().unwrap().iter().map(|row| (text(row, "tool"), text(row, "outcome"), text(row, "actor"))).collect()
+}
+
+#[test]
+fn writes_that_are_switched_on_ask_for_no_leave_and_leave_a_trail() {
+    let town = Town::made_with_writes();
+    let (port, member) = (town.service.port, town.key("acme", "member", &["eval:read", "eval:write", "runs:write", "traces:write"]));
+    let id = town.newest_key();
+    let here = |tool: &str, arguments: Value| {
+        let mut arguments = arguments;
+        arguments["project"] = "main".into();
+        call(port, &member, tool, &arguments)
+    };
+    let ask = |tool: &str, arguments: Value| town.service.ask(&here(tool, arguments));
+    let refunds = number(&town, &member, "main", "refund_policy");
+    // A case: with an id, without one, twice, and by whom may not.
+    let added = result(&ask(
+        "eval.testcase.add",
+        json!({"evaluationId": refunds, "id": "late", "input": "after 31 days?", "expectedOutput": "no"}),
+    ));
+    assert_eq!(added, json!({"id": "late", "evaluation": "refund_policy", "repeated": false}));
+    let twice = is(&ask("eval.testcase.add", json!({"evaluationId": refunds, "id": "late", "input": "x"})), 400, "VALIDATION_ERROR");
+    assert!(twice.contains("late"), "{twice}");
+    is(&ask("eval.testcase.add", json!({"evaluationId": 987_654, "input": "x"})), 404, "NOT_FOUND");
+    let keyed = || here("eval.testcase.add", json!({"evaluationId": refunds, "input": "another"})).with("idempotency-key", "k1");
+    let (first, again) = (result(&town.service.ask(&keyed())), result(&town.service.ask(&keyed())));
+    assert_eq!((&first["id"], &first["repeated"], &again["repeated"]), (&again["id"], &json!(false), &json!(true)));
+    let got = result(&ask("eval.get", json!({"evaluationId": refunds})));
+    assert_eq!(
+        (&got["testCaseCount"], &got["testCases"][0]["id"], &got["testCases"][0]["input"]),
+        (&json!(2), &json!("late"), &Value::Null)
+    );
+    let reader = town.key("acme", "viewer", &["eval:read", "traces:read"]);
+    let got = result(&town.service.ask(&call(port, &reader, "eval.get", &json!({"project": "main", "evaluationId": refunds}))));
+    assert_eq!((&got["testCases"][0]["input"], &got["testCases"][0]["expectedOutput"]), (&json!("after 31 days?"), &json!("no")));
+    // A run: queued, and no pass.
+    let run = result(&ask("eval.run", json!({"evaluationId": refunds, "environment": "staging"})));
+    assert_eq!((&run["status"], &run["gate"]), (&json!("pending"), &json!("not_evaluated")));
+    let got = result(&ask("eval.get", json!({"evaluationId": refunds})));
+    assert_eq!(
+        (&got["runs"][0]["id"], &got["runs"][0]["status"], &got["runs"][0]["score"]),
+        (&run["evaluationRunId"], &json!("pending"), &Value::Null)
+    );
+    is(&ask("eval.run", json!({"evaluationId": number(&town, &member, "main", "tool_use")})), 400, "VALIDATION_ERROR");
+    // A trace and its spans.
+    let unseen = is(&ask("trace.create", json!({"name": "checkout", "traceId": "t1"})), 400, "VALIDATION_ERROR");
+    assert!(unseen.contains("piiReviewed"), "{unseen}");
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let trace = result(&ask(
+        "trace.create",
+        json!({"name": format!("checkout {secret}"), "traceId": "t1", "piiReviewed": true, "retentionDays": 2}),
+    ));
+    assert_eq!((&trace["traceId"], trace["expiresAt"].is_string()), (&json!("t1"), true));
+    let span = json!({"traceId": "t1", "name": "ask", "spanId": "s1", "input": {"q": secret}, "piiReviewed": true});
+    assert_eq!(result(&ask("trace.span.create", span))["traceId"], "t1");
+    is(&ask("trace.span.create", json!({"traceId": "t2", "name": "ask", "piiReviewed": true})), 404, "NOT_FOUND");
+    // Who may not.
+    let (viewer, narrow) = (town.key("acme", "viewer", &["*"]), town.key("acme", "member", &["eval:read"]));
+    let case = json!({"project": "main", "evaluationId": refunds, "input": "x"});
+    let answer = town.service.ask(&call(port, &viewer, "eval.testcase.add", &case));
+    assert!(is(&answer, 403, "FORBIDDEN").contains("role member") && answer.header("www-authenticate").is_none(), "{answer:?}");
+    let answer = town.service.ask(&call(port, &narrow, "eval.testcase.add", &case));
+    assert!(is(&answer, 403, "FORBIDDEN").contains("eval:write"));
+    assert_eq!(answer.header("www-authenticate"), Some("Bearer error=\"insufficient_scope\", scope=\"eval:write\""));
+    let zeta = town.key("zeta", "owner", &["*"]);
+    let foreign = json!({"project": "acme/main", "evaluationId": refunds, "input": "x"});
+    is(&town.service.ask(&call(port, &zeta, "eval.testcase.add", &foreign)), 404, "NOT_FOUND");
+    // The trail has each of them under its name, and nothing of the stranger.
+    let trail = trail(&town);
+    let count = |tool: &str, outcome: &str| trail.iter().filter(|(of, came_to, _)| of == tool && came_to == outcome).count();
+    assert_eq!(["ok", "repeated", "refused", "denied"].map(|outcome| count("eval.testcase.add", outcome)), [2, 1, 2, 2], "{trail:?}");
+    assert_eq!((count("eval.run", "ok"), count("eval.run", "refused")), (1, 1), "{trail:?}");
+    assert_eq!((count("trace.create", "ok"), count("trace.create", "refused")), (1, 1), "{trail:?}");
+    assert_eq!((count("trace.span.create", "ok"), count("trace.span.create", "refused")), (1, 1), "{trail:?}");
+    assert!(trail.iter().all(|(_, outcome, actor)| *actor == id || outcome == "denied"), "{trail:?}");
+    let kept = std::fs::read(town.file("acme", "main")).unwrap();
+    assert!(!kept.windows(secret.len()).any(|part| part == secret.as_bytes()), "no secret is kept");
 }

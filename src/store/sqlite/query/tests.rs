@@ -130,6 +130,24 @@ fn every_way_around_is_closed() {
 }
 
 #[test]
+fn the_index_of_words_is_not_open() {
+    let small = Small::new();
+    for sql in [
+        "SELECT * FROM search_m",
+        "SELECT rowid FROM search_m WHERE search_m MATCH 'expected'",
+        "SELECT rowid FROM search_m('expected')",
+        "SELECT * FROM search_m_data",
+        "SELECT * FROM search_m_docsize",
+        "SELECT * FROM unsearched_m",
+        "SELECT * FROM fts5vocab('search_m', 'row')",
+        "SELECT bm25(search_m) FROM search_m",
+    ] {
+        assert!(small.ask(sql).is_err(), "{sql}");
+    }
+    assert!(small.refusal("SELECT * FROM search_m").contains("search_m"));
+}
+
+#[test]
 fn a_refusal_helps() {
     let small = Small::new();
     assert_eq!(
