@@ -125,6 +125,12 @@ impl Caller {
         Self::anonymous(Role::Viewer, Scopes::named(["eval:read", "runs:read", "resources:read", "project.evals.read"]))
     }
 
+    /// The same where the operator publishes texts too (decision 35).
+    #[must_use]
+    pub fn public_with_texts() -> Self {
+        Self::anonymous(Role::Viewer, Scopes::named(["eval:read", "runs:read", "resources:read", "project.evals.read", "traces:read"]))
+    }
+
     /// Whoever brings no credential to a server that asks for one: may ask what there is and how to speak to it, and nothing that is a
     /// project's (decision 5).
     #[must_use]

@@ -11,5 +11,6 @@ pub mod queries;
 mod said;
 pub mod scan;
 pub mod schema;
+pub mod strays;
 pub mod tool;
 pub mod work;

@@ -14,6 +14,8 @@
 
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/infra.rs"]
+mod infra;
 #[path = "tidy/licences.rs"]
 mod licences;
 #[path = "tidy/readme.rs"]
@@ -62,6 +64,11 @@ fn files_and_functions_are_short_and_say_what_they_are() {
 #[test]
 fn nothing_unfinished_silenced_or_of_one_machine_stands_in_a_file() {
     hold(text::complaints(&source::tracked()));
+}
+
+#[test]
+fn what_watches_the_server_names_numbers_that_it_has() {
+    hold(infra::complaints(&source::tracked(), runlore::telemetry::metrics::TABLE));
 }
 
 #[test]

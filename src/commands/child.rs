@@ -3,7 +3,7 @@
 //! Promises: a process group of its own, a cleared environment, no standard input; killed with its group at its deadline, when it prints more
 //! than it may, when nobody holds its future any more, and when the server ends; what it leaves behind in its group is killed with its end,
 //! and a pipe that something else holds open is closed soon after. No thread waits for it.
-//! Does not: know tools, or what the output means. What leaves the group and the session on purpose and closes its pipes is not found again.
+//! Does not: know tools, or what the output means; find what left the group on purpose (`strays` does).
 
 use std::{
     collections::HashSet,
@@ -121,9 +121,15 @@ struct Group {
     groups: Groups,
 }
 
+impl Group {
+    fn kill(&self) {
+        kill(self.leader);
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
-        kill(self.leader);
+        self.kill();
         self.groups.0.lock().unwrap_or_else(PoisonError::into_inner).groups.remove(&self.leader);
     }
 }
@@ -149,16 +155,14 @@ pub async fn run(job: Job, groups: &Groups) -> Result<Ended, Fault> {
         stdout: Pipe::new(child.stdout.take(), stdout_max, Keep::Beginning),
         stderr: Pipe::new(child.stderr.take(), stderr_max, Keep::End),
     };
-    let status = attend(&mut child, &mut pipes, deadline).await?;
+    let status = attend(&mut child, &mut pipes, deadline).await;
+    group.kill();
+    if !matches!(status, Ok(Some(_))) {
+        // Reaped, so that no zombie stays.
+        let _ = tokio::time::timeout(KILLED_MAX, child.wait()).await;
+    }
     drop(group);
-    let status = match status {
-        Some(status) => Some(status),
-        None => {
-            // Reaped, so that no zombie stays.
-            let _ = tokio::time::timeout(KILLED_MAX, child.wait()).await;
-            None
-        }
-    };
+    let status = status?;
     let read = timeout_at(Instant::now() + PIPES_MAX, pipes.to_their_end()).await;
     // Too much is too much, also where it ended before all of it was read.
     read.unwrap_or(Ok(()))?;

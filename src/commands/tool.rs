@@ -20,6 +20,7 @@ use super::{
     argv::{self, Bounds},
     child::{self, Fault, Groups, Job},
     program, said, schema,
+    strays::{self, Calls},
 };
 use crate::{
     config::{Config, commands::Command},
@@ -40,6 +41,7 @@ pub struct Commands {
     /// The tools, after the program's own.
     pub registry: Registry,
     groups: Groups,
+    calls: Calls,
 }
 
 /// Where commands run.
@@ -57,9 +59,10 @@ impl Commands {
     /// # Errors
     /// A sentence for each program or directory that is not there.
     pub fn declare(config: &Config, place: Place<'_>) -> Result<Self, Vec<String>> {
-        let groups = Groups::default();
+        let (groups, calls) = (Groups::default(), Calls::default());
         let shared = Arc::new(Shared {
             groups: groups.clone(),
+            calls: calls.clone(),
             seats: Arc::new(Semaphore::new(config.commands.running_max)),
             seats_count: config.commands.running_max,
             wait: Duration::from_secs(config.commands.wait_s),
@@ -73,12 +76,19 @@ impl Commands {
                 Err(told) => faults.extend(told),
             }
         }
-        if faults.is_empty() { Ok(Self { registry: Registry::with(entries), groups }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        if !entries.is_empty() {
+            Calls::adopt();
+        }
+        Ok(Self { registry: Registry::with(entries), groups, calls })
     }
 
     /// Kills what runs and whatever would still be started (decision 80).
     pub fn close(&self) {
         self.groups.close();
+        self.calls.end_all();
     }
 
     /// How many run.
@@ -98,6 +108,7 @@ pub fn secrets(config: &Config) -> impl Iterator<Item = String> + '_ {
 /// What all commands share.
 struct Shared {
     groups: Groups,
+    calls: Calls,
     seats: Arc<Semaphore>,
     seats_count: usize,
     wait: Duration,
@@ -184,7 +195,12 @@ impl Tool {
         let args = asked.arguments.get(ARGV).and_then(Value::as_array).into_iter().flatten();
         let args = args.filter_map(Value::as_str).map(str::to_owned).collect();
         let _seat = self.seat(&asked).await?;
-        let ended = match child::run(self.job(args), &self.shared.groups).await {
+        let call = self.shared.calls.begin();
+        let mut job = self.job(args);
+        job.environment.push((strays::VARIABLE.into(), call.mark().into()));
+        let ended = child::run(job, &self.shared.groups).await;
+        call.end().await;
+        let ended = match ended {
             Ok(ended) => ended,
             Err(Fault::TooMuch) => return Err(self.too_much(asked.public)),
             Err(fault) => return Err(ToolError::Internal(format!("command {}: {fault}", self.command.name))),

@@ -226,6 +226,9 @@ sections! {
         /// Whether anybody may read: texts of cases and attempts are hidden then.
         public: bool = (false),
             "what is published is the operator's decision";
+        /// Whether strangers read texts too (inputs, targets, outputs, reasons, transcripts); without it, names and numbers alone.
+        publish_text: bool = (false),
+            "a benchmark's questions, once on the internet, are in the next model's training";
         /// Tool calls a minute of one caller; 0 for no limit.
         rate_per_min: u32 = (120, 0, 1_000_000, "calls a minute"),
             "an agent at work makes some ten; on the loopback there is no limit unless asked for";

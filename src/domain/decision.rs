@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -55,7 +55,7 @@ pub const DIMENSIONS: [&str; 5] = ["quality", "protectedSlices", "reliability", 
 const FIGURES: [&str; 4] = ["baseline", "candidate", "delta", "value"];
 
 /// The evidence, in the contract's form.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceSummary {
     /// How good the answers are.
@@ -70,8 +70,27 @@ pub struct EvidenceSummary {
     pub cost: Dimension,
 }
 
+/// Short: it stands in the list of tools, which every agent pays for. [`SCHEMA`] says all of it.
+impl JsonSchema for EvidenceSummary {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EvidenceSummary".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "required": DIMENSIONS,
+            "additionalProperties": {"type": "object", "required": ["status"]}
+        })
+    }
+}
+
 /// One dimension: measured, or why it was not.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum Dimension {
     /// There is valid evidence.
@@ -103,7 +122,7 @@ impl Default for EvidenceSummary {
 }
 
 /// One figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measurement {
     /// What it is called.
     pub name: &'static str,

@@ -52,6 +52,8 @@ pub struct Settings {
     pub discovery: bool,
     /// Whether anybody may read.
     pub public: bool,
+    /// Whether anybody reads texts too (decision 35).
+    pub publish_text: bool,
     /// The tools that are offered.
     pub toolsets: Toolsets,
     /// Limits a minute; 0 is off.
@@ -204,6 +206,7 @@ impl Settings {
             // Only `serve` has it (decision 48).
             tool_api_writes: None,
             public,
+            publish_text: http.publish_text,
             host,
         };
         faults.extend(settings.faults());
@@ -234,7 +237,11 @@ impl Settings {
     /// Who everyone is where no token is asked for.
     #[must_use]
     pub fn anonymous(&self) -> Caller {
-        if self.public { Caller::public() } else { Caller::open() }
+        match (self.public, self.publish_text) {
+            (true, false) => Caller::public(),
+            (true, true) => Caller::public_with_texts(),
+            (false, _) => Caller::open(),
+        }
     }
 
     /// Who is who brings no credential; none where that is refused.

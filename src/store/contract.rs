@@ -4,6 +4,7 @@
 //! Does not: test what only one adapter has (its own tests do).
 
 mod catalog;
+pub(crate) mod deeds;
 mod extras;
 mod logs;
 mod named;
@@ -157,26 +158,6 @@ pub(crate) fn a_log_becomes_a_run(store: &dyn Store) {
     assert_eq!(evaluation_cells, [expected]);
     let verdicts: Vec<Verdict> = cells(store, &["Ra"], Grain::Case).into_iter().map(|cell| cell.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::InfraError]);
-}
-
-pub(crate) fn figures_are_sums_of_what_is_known(store: &dyn Store) {
-    let bare = Attempt { cost_usd: None, duration_ms: None, usage: Usage::default(), ..attempt("4", Pass) };
-    log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError), bare]).put(store).unwrap();
-    let figures = store.figures("Ra").unwrap();
-    let expected = crate::domain::figures::Figures {
-        attempts: 4,
-        cost_usd: Some(0.375),
-        costed: 3,
-        // What broke says little of how long a whole attempt takes.
-        duration_ms: Some(3000),
-        timed: 2,
-        input_tokens: Some(9),
-        output_tokens: None,
-        total_tokens: Some(u64::from(u32::MAX) * 6),
-        tokened: 3,
-    };
-    assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("e".to_owned(), expected)]);
-    assert!(store.figures("none").unwrap().is_empty());
 }
 
 pub(crate) fn a_run_says_what_its_logs_say(store: &dyn Store) {

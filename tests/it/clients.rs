@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{
-    harness::{Project, Ran, offered, ran, registry},
+    harness::{Project, Ran, offered, ran, readable},
     http::{service::Service, town::Town},
 };
 
@@ -98,7 +98,7 @@ fn read_all(stdio: &Value, http: &Value) {
 fn check_streamed(interpreter: &str, script: &str) {
     let service = Service::serve("");
     let url = format!("http://127.0.0.1:{}/api/mcp", service.port);
-    let tools = registry();
+    let tools = readable();
     passed(&client(interpreter, script, "legacy", &["--url", &url], &tools), &tools);
 }
 

@@ -155,7 +155,7 @@ fn a_child_has_no_more_of_the_environment_than_is_said() {
         command.args(["mcp", "--http", "--toolsets", "commands", "--port", &at.0, "--admin-listen", &at.1]);
     });
     let result = service.call("environment", &json!({}));
-    let may = ["HOME", "LANG", "LC_ALL", "MARK", "PATH", "PWD", "SHLVL", "TMPDIR", "TOLD", "TZ", "_", "OLDPWD"];
+    let may = ["HOME", "LANG", "LC_ALL", "MARK", "PATH", "PWD", "RUNLORE_CALL", "SHLVL", "TMPDIR", "TOLD", "TZ", "_", "OLDPWD"];
     let names: Vec<&str> = text(&result).lines().collect();
     assert!(names.contains(&"TOLD") && names.contains(&"MARK") && names.contains(&"PATH") && names.contains(&"TZ"), "{names:?}");
     assert!(names.iter().all(|name| may.contains(name)), "{names:?}");

@@ -121,7 +121,26 @@ pub fn statuses(answer: &Value) -> Vec<(String, String)> {
 
 /// What `runlore mcp` offers where nobody says otherwise.
 pub fn offered() -> Vec<String> {
-    registry().into_iter().filter(|name| !matches!(name.as_str(), "list_eval_run_projections" | "whoami")).collect()
+    registry().into_iter().filter(|name| name != "list_eval_run_projections" && !WORKSPACE.contains(&name.as_str())).collect()
+}
+
+/// Tools of the workspace that read; `runs_list` is one of the history too.
+const WORKSPACE: [&str; 10] = [
+    "project_inspect",
+    "project_plan",
+    "evaluations_list",
+    "run_explain",
+    "baseline_lineage",
+    "docs_search",
+    "connections_list",
+    "connections_catalog",
+    "connector_health",
+    "whoami",
+];
+
+/// The tools that read and that a caller with every read scope may call: what manages the workspace asks for more.
+pub fn readable() -> Vec<String> {
+    registry().into_iter().filter(|name| name != "connector_health").collect()
 }
 
 /// The tools that read: what `runlore serve` offers of one project.

@@ -13,12 +13,16 @@
 )]
 
 mod bad_input;
+mod catalog;
 mod cli;
 mod clients;
 mod commands;
 mod day;
+mod decision;
 mod demo;
+mod deploy;
 mod evidence;
+mod examples;
 mod harness;
 mod http;
 mod ids;
@@ -33,7 +37,10 @@ mod push;
 mod query;
 mod real_files;
 mod records;
+mod release;
 mod resources;
 mod scenarios;
 mod stats;
 mod tokens;
+mod watched;
+mod worker;

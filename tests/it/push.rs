@@ -6,6 +6,6 @@
 
 mod client;
 mod formats;
-mod house;
+pub mod house;
 mod kills;
 mod requests;

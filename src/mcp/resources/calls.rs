@@ -80,8 +80,7 @@ fn list(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {
     let (mut runs, _) = ctx.store.runs(&RunQuery { before, limit: PAGE + 1, ..RunQuery::default() })?;
     let more = runs.len() > PAGE;
     runs.truncate(PAGE);
-    let end = Some(contract()).filter(|_| !more);
-    let mut result = json!({"resources": runs.iter().map(listed).chain(end).collect::<Vec<Value>>()});
+    let mut result = json!({"resources": runs.iter().map(listed).collect::<Vec<Value>>()});
     if let (Some(last), true, Some(map)) = (runs.last(), more, result.as_object_mut()) {
         map.insert("nextCursor".to_owned(), pages.at(&(last.created_at.millis(), &last.run_id)).into());
     }
@@ -143,11 +142,6 @@ impl Write for Capped {
 
 fn decision_contract(_: &Ctx, _: Map<String, Value>) -> Result<Answer, ToolError> {
     Ok(Answer { json: raw(&true)?, text: decision::SCHEMA.to_owned(), lasting: true })
-}
-
-/// The schema as a resource; it stands after the last run.
-fn contract() -> Value {
-    json!({"uri": uri::DECISION_CONTRACT, "name": "decision-contract", "title": "JSON Schema of the decision contract", "mimeType": "application/schema+json"})
 }
 
 fn transcript(ctx: &Ctx, arguments: Map<String, Value>) -> Result<Answer, ToolError> {

@@ -3,7 +3,7 @@
 //! Promises: as the suite.
 //! Does not: read files.
 
-use Outcome::{Fail, Pass};
+use Outcome::{Fail, InfraError, Pass};
 
 use super::{Log, attempt, cells, evaluation, keys, log, run_ids};
 use crate::{
@@ -206,4 +206,24 @@ pub(crate) fn remarks_last_as_long_as_their_file(store: &dyn Store) {
     assert_eq!(store.remarks().unwrap().len(), 1, "the same file again");
     log.clone().file("a.json", "changed").put(store).unwrap();
     assert!(store.remarks().unwrap().is_empty());
+}
+
+pub(crate) fn figures_are_sums_of_what_is_known(store: &dyn Store) {
+    let bare = Attempt { cost_usd: None, duration_ms: None, usage: Usage::default(), ..attempt("4", Pass) };
+    log("a", 1).with([attempt("1", Pass), attempt("2", Fail), attempt("3", InfraError), bare]).put(store).unwrap();
+    let figures = store.figures("Ra").unwrap();
+    let expected = crate::domain::figures::Figures {
+        attempts: 4,
+        cost_usd: Some(0.375),
+        costed: 3,
+        // What broke says little of how long a whole attempt takes.
+        duration_ms: Some(3000),
+        timed: 2,
+        input_tokens: Some(9),
+        output_tokens: None,
+        total_tokens: Some(u64::from(u32::MAX) * 6),
+        tokened: 3,
+    };
+    assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("e".to_owned(), expected)]);
+    assert!(store.figures("none").unwrap().is_empty());
 }

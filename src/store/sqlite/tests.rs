@@ -7,6 +7,7 @@ mod cost;
 mod file;
 mod given_up;
 mod views;
+mod workspace;
 
 use super::*;
 use crate::{

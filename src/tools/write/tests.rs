@@ -215,7 +215,7 @@ fn a_repeat_under_a_key_is_told_what_the_first_did() {
 fn where_no_leave_is_asked_for_a_write_is_in_the_trail_all_the_same() {
     let house = house();
     let direct = By { leave: Leave::Direct, ..by("k") };
-    assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap()["result"]["evaluation"], "e");
+    assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap()["evaluation"], "e");
     assert_eq!(house.call("evaluations_create", &draft("e"), &direct).unwrap_err(), "there is evaluation \"e\" already");
     assert_eq!(house.audit().len(), 2);
 }

@@ -336,5 +336,5 @@ fn a_caller_narrows_the_toolsets_and_never_widens() {
     let call = Request::legacy(service.port, "tools/call", &json!({"name": "query_schema", "arguments": {}}));
     assert_eq!(service.ask(&call.to("/mcp?toolsets=history")).json()["error"]["code"], -32602);
     let header = Request::legacy(service.port, "tools/list", &json!({})).with("x-runlore-toolsets", "nope");
-    assert!(service.ask(&header).json()["error"]["message"].as_str().unwrap().contains("there are history, query, workspace, projections"));
+    assert!(service.ask(&header).json()["error"]["message"].as_str().unwrap().contains("there are history, query, catalog, workspace"));
 }

@@ -37,7 +37,7 @@ impl House {
         house
     }
 
-    fn data(&self) -> PathBuf {
+    pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
