@@ -331,8 +331,8 @@ fn trail(town: &Town) -> Vec<(String, String, String)> {
     said["rows"].as_array().unwrap().iter().map(|row| (text(row, "tool"), text(row, "outcome"), text(row, "actor"))).collect()
 }
 
-/// Who may not add a case is told why, or that there is no such evaluation.
-fn refused_by_role_scope_and_tenant(town: &Town, refunds: &Value) {
+/// Whoever may not write is refused for what he lacks, and a stranger as if there were nothing.
+fn denied(town: &Town, refunds: &Value) {
     let port = town.service.port;
     let (viewer, narrow) = (town.key("acme", "viewer", &["*"]), town.key("acme", "member", &["eval:read"]));
     let case = json!({"project": "main", "evaluationId": refunds, "input": "x"});
@@ -399,7 +399,7 @@ fn writes_that_are_switched_on_ask_for_no_leave_and_leave_a_trail() {
     let span = json!({"traceId": "t1", "name": "ask", "spanId": "s1", "input": {"q": secret}, "piiReviewed": true});
     assert_eq!(result(&ask("trace.span.create", span))["traceId"], "t1");
     is(&ask("trace.span.create", json!({"traceId": "t2", "name": "ask", "piiReviewed": true})), 404, "NOT_FOUND");
-    refused_by_role_scope_and_tenant(&town, &refunds);
+    denied(&town, &refunds);
     // The trail has each of them under its name, and nothing of the stranger.
     let trail = trail(&town);
     let count = |tool: &str, outcome: &str| trail.iter().filter(|(of, came_to, _)| of == tool && came_to == outcome).count();
