@@ -5,6 +5,7 @@
 //! Does not: hold logic of its own.
 
 pub mod audit;
+pub mod backup;
 pub mod baseline;
 pub mod check_config;
 pub mod commands;
@@ -22,6 +23,7 @@ pub mod org;
 pub mod output;
 pub mod progress;
 pub mod project;
+pub mod prune;
 pub mod push;
 pub mod query_worker;
 pub mod queue;
@@ -131,6 +133,7 @@ pub fn command() -> Command {
         .subcommand(check_config::command())
         .subcommand(decision::command())
         .subcommand(audit::command())
+        .subcommand(backup::BackupArgs::augment_args(Command::new("backup")).about("Copies a project's file, or all files of a server, while it serves"))
         .subcommand(baseline::command())
         .subcommand(commands::command())
         .subcommand(demo::command())
@@ -143,10 +146,12 @@ pub fn command() -> Command {
         .subcommand(mcp::command())
         .subcommand(org::command())
         .subcommand(project::command())
+        .subcommand(prune::command())
         .subcommand(push::PushArgs::augment_args(Command::new("push")).about("Sends the project's runs, or logs, to a server of many organizations"))
         .subcommand(query_worker::command())
         .subcommand(queue::command())
         .subcommand(record::RecordArgs::augment_args(Command::new("record")).about("Keeps a scratch run: moves its record from .runlore/runs to .history"))
+        .subcommand(backup::RestoreArgs::augment_args(Command::new("restore")).about("Brings a backup back, where nothing is yet"))
         .subcommand(serve::command())
         .subcommand(token::command())
         .subcommand(worker::command())
@@ -161,6 +166,15 @@ fn dispatch(matches: &ArgMatches, output: &mut Output) -> Result<u8, CliError> {
         "check-config" => check_config::run(inner, output),
         "decision" => decision::run(inner, output),
         "audit" => audit::run(inner, &place, output),
+        "backup" => {
+            let args = backup::BackupArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            backup::backup(&args, &place, output)
+        }
+        "restore" => {
+            let args = backup::RestoreArgs::from_arg_matches(inner).map_err(|error| CliError::Usage(error.to_string()))?;
+            backup::restore(&args, &place, output)
+        }
+        "prune" => prune::run(inner, &place, output),
         "baseline" => baseline::run(inner, &place, output),
         "commands" => commands::run(inner, output),
         "demo" => demo::run(output),
@@ -220,6 +234,9 @@ mod tests {
         ("check-config", "is about a server's configuration, not a project's history"),
         ("decision", "is about a file, not a project's history"),
         ("audit", "shows who did what, which is an operator's to read"),
+        ("backup", "writes files"),
+        ("restore", "writes files"),
+        ("prune", "writes: what goes is a person's decision"),
         ("baseline", "writes: what is accepted is a person's decision"),
         ("evaluation", "writes: what may be started or changed is a person's decision"),
         ("queue", "writes: who stops another's run is an operator's decision"),

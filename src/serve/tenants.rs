@@ -35,9 +35,9 @@ use crate::{
 };
 
 /// The control file, in `tenants.data_dir`.
-const CONTROL: &str = "control.db";
+pub const CONTROL: &str = "control.db";
 /// The directory of the projects' files beside it.
-const PROJECTS: &str = "projects";
+pub const PROJECTS: &str = "projects";
 
 /// Descriptors of one open project: its connections with their logs.
 const DESCRIPTORS_EACH: u64 = 12;
@@ -74,7 +74,7 @@ pub fn project_file(data: &Path, id: &str) -> PathBuf {
 }
 
 /// Makes a directory that nobody else may read, where there is none.
-pub(super) fn private_directory(path: &Path) -> std::io::Result<()> {
+pub fn private_directory(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { Ok(()) } else { std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) }
 }
 

@@ -6,6 +6,7 @@
 mod catalog;
 pub(crate) mod deeds;
 mod extras;
+mod forget;
 mod logs;
 mod named;
 mod projections;
@@ -25,6 +26,7 @@ pub(crate) use catalog::{
     items_have_texts_and_groups, scores_are_of_cases, the_catalog_adds_up, words_are_found_where_they_stand, words_go_with_their_log,
 };
 pub(crate) use extras::*;
+pub(crate) use forget::*;
 pub(crate) use logs::{Log, arm, attempt, evaluation, log};
 pub(crate) use named::{names_are_looked_up, short_transcripts_stand_together, transcripts_are_read_whole};
 pub(crate) use projections::*;

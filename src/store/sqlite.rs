@@ -6,6 +6,7 @@
 mod append;
 mod attempts;
 mod authored;
+pub mod backup;
 mod baselines;
 mod bases;
 mod catalog;
@@ -16,6 +17,7 @@ mod count;
 mod deed;
 mod extras;
 mod fault;
+mod forget;
 mod groups;
 mod intake;
 mod named;

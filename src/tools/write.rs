@@ -91,7 +91,9 @@ impl Does {
             Act::UpdateConnection { .. } => Some(Self::UpdateConnection),
             Act::DeleteConnection { .. } => Some(Self::DeleteConnection),
             Act::SyncConnection { .. } => Some(Self::SyncConnection),
-            Act::SetStatus { .. } | Act::SetLock { .. } | Act::CancelRun { .. } | Act::AcceptBaseline { .. } => None,
+            Act::SetStatus { .. } | Act::SetLock { .. } | Act::CancelRun { .. } | Act::AcceptBaseline { .. } | Act::ForgetRun { .. } => {
+                None
+            }
         }
     }
 }

@@ -103,6 +103,7 @@ fn run_act() -> impl Strategy<Value = Act> {
         4 => start,
         1 => select(&RUNS[..]).prop_map(|run| Act::CancelRun { run_id: run.into() }),
         2 => accept,
+        2 => select(&RUNS[..]).prop_map(|run| Act::ForgetRun { run_id: run.into() }),
     ]
 }
 
@@ -166,7 +167,11 @@ pub(crate) fn turn() -> impl Strategy<Value = Turn> {
         4 => (select(&RUNS[..]), worker(), 0..60_i64, status, results)
             .prop_map(|(run, worker, ms, status, results)| Turn::End(run, worker, ms, status, results)),
         1 => (select(&NAMES[..]), 0..60_i64).prop_map(|(name, ms)| Turn::Synced(name, ms)),
-        2 => super::random::one_log().prop_map(|log| Turn::Log(Box::new(log))),
+        2 => (super::random::one_log(), any::<bool>()).prop_map(|(mut log, imported)| {
+            // What was imported by hand may be forgotten; what stands in a directory may not.
+            log.file.source = log.file.source.filter(|_| !imported);
+            Turn::Log(Box::new(log))
+        }),
         1 => gone.prop_map(Turn::Vanish),
     ]
 }

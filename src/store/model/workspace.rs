@@ -138,6 +138,7 @@ impl State {
             Act::CreateTrace(new) => self.create_trace(deed, new),
             Act::AddLines { trace_id, lines } => self.add_lines(&trace_id, &lines),
             Act::AcceptBaseline { run_id, evaluation, note } => self.accept(deed, run_id, evaluation, note),
+            Act::ForgetRun { run_id } => self.forget(&run_id),
             other => self.desk.connect(deed, other),
         }
     }
@@ -294,6 +295,30 @@ impl State {
         let row = BaselineRow { run_id, evaluation, accepted_at: deed.at, accepted_by, note, replaces, superseded_at: None, present: true };
         self.desk.baselines.push(row);
         Ok(acted)
+    }
+
+    fn forget(&mut self, run_id: &str) -> Did {
+        let world = self.world();
+        let run = &world.runs.get(run_id).ok_or_else(|| rules::no_run(run_id))?.run;
+        if self.desk.queue.iter().any(|held| held.run.run_id == run_id) {
+            return Err(rules::came_by_queue(run_id));
+        }
+        if !run.status.ended() {
+            return Err(rules::not_ended(run_id, run.status.word()));
+        }
+        if self.desk.baselines.iter().any(|row| row.run_id == run_id && row.superseded_at.is_none()) {
+            return Err(rules::holds_as_baseline(run_id));
+        }
+        let of_run =
+            |file: &&File| file.log.as_ref().is_some_and(|log| world.run_of.get(&log.header.log_id).is_some_and(|of| of == run_id));
+        let stamps: Vec<FileStamp> = self.files.values().filter(of_run).map(|file| file.row.stamp.clone()).collect();
+        if let Some(stamp) = stamps.iter().find(|stamp| stamp.source.is_some()) {
+            return Err(rules::stands_in_file(run_id, &stamp.path));
+        }
+        for stamp in stamps {
+            self.take(&stamp.path, None);
+        }
+        Ok(Acted::Forgotten { run_id: run_id.to_owned() })
     }
 
     pub(super) fn synced(&mut self, id: &str, health: Health) -> Applied {

@@ -115,6 +115,18 @@ pub(super) fn read_only(path: &Path, mode: &str, options: &Options) -> Result<Co
     if version(&connection)? < KNOWN { Err(Error::ReadOnly) } else { Ok(connection) }
 }
 
+/// Opens a file that may be of an older version, for reading only.
+pub(super) fn plain_reader(path: &Path, options: &Options) -> Result<Connection> {
+    let open = |mode: &str| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(format!("file:{}?{mode}", uri_path(path)), flags)?;
+        configure(&connection, options)?;
+        version(&connection).map(|_| connection)
+    };
+    // On a disk that takes no writes the index of a write-ahead log cannot be made.
+    open("mode=ro").or_else(|_| open("mode=ro&immutable=1"))
+}
+
 /// Opens the control file for writing, creating and migrating it.
 pub(super) fn control(path: &Path, options: &Options, application: i64, migrations: &[&str]) -> Result<Connection> {
     patiently(options, || {
@@ -148,11 +160,11 @@ fn version(connection: &Connection) -> Result<i64> {
 }
 
 /// Refuses a newer file and another program's.
-fn recognise(connection: &Connection) -> Result<()> {
+pub(super) fn recognise(connection: &Connection) -> Result<()> {
     recognise_as(connection, APPLICATION_ID, KNOWN)
 }
 
-fn recognise_as(connection: &Connection, own: i64, known: i64) -> Result<()> {
+pub(super) fn recognise_as(connection: &Connection, own: i64, known: i64) -> Result<()> {
     // One state: between two reads another process could create its tables, and a file of ours would look like another program's.
     let state = connection.unchecked_transaction()?;
     let found = version(&state)?;

@@ -36,6 +36,23 @@ impl From<rusqlite::Error> for ControlError {
     }
 }
 
+/// Refuses a newer file and another program's.
+pub(super) fn recognise(connection: &Connection) -> crate::store::Result<()> {
+    connect::recognise_as(connection, APPLICATION_ID, MIGRATIONS.len() as i64)
+}
+
+/// The ids of the projects that the file at `path` knows; it is not opened for writing, nor brought up to date.
+///
+/// # Errors
+/// As every read.
+pub fn project_ids(path: &Path, options: &Options) -> Result<Vec<String>> {
+    let connection = connect::plain_reader(path, options)?;
+    recognise(&connection)?;
+    let mut statement = connection.prepare("SELECT id FROM projects_m ORDER BY id")?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
 /// A handle on the control file.
 pub struct Control {
     connection: Mutex<Connection>,

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-use super::{authored, baselines, names, queue, sources, traces, trail};
+use super::{authored, baselines, forget, names, queue, sources, traces, trail};
 use crate::{
     domain::time::Timestamp,
     store::{
@@ -100,6 +100,7 @@ fn act_on(transaction: &mut Transaction<'_>, deed: &Deed, act: Act) -> Did {
         Act::AcceptBaseline { run_id, evaluation, note } => {
             baselines::accept(transaction, deed, &run_id, evaluation.as_deref(), note.as_deref())
         }
+        Act::ForgetRun { run_id } => forget::run(transaction, &run_id),
     }
 }
 

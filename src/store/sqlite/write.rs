@@ -214,7 +214,7 @@ fn skipped(transaction: &Transaction<'_>, file: &FileStamp, code: i64, reason: &
     Ok(Applied { changed: changed || dropped, ..Applied::default() })
 }
 
-fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> {
+pub(super) fn vanished(transaction: &Transaction<'_>, paths: &[String]) -> Result<Applied> {
     let mut touched = Touched::default();
     let mut changed = false;
     for path in paths.iter().filter(|path| !path.starts_with(rules::QUEUE)) {

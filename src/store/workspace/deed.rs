@@ -137,6 +137,11 @@ pub enum Act {
         /// Why.
         note: Option<String>,
     },
+    /// A run that has ended goes, with all that was kept of it (command line). Never one that is a baseline.
+    ForgetRun {
+        /// Its id.
+        run_id: String,
+    },
 }
 
 /// A new evaluation.
@@ -263,6 +268,11 @@ pub enum Acted {
         evaluation: Option<String>,
         /// The run that was the reference before.
         replaces: Option<String>,
+    },
+    /// A run is gone.
+    Forgotten {
+        /// The run's id.
+        run_id: String,
     },
 }
 

@@ -127,6 +127,26 @@ pub fn no_run(id: &str) -> ActFault {
     ActFault::NotFound(named("run", id))
 }
 
+pub fn not_ended(id: &str, status: &str) -> ActFault {
+    ActFault::Guard(format!("{} is {status}; only one that has ended can go", named("run", id)))
+}
+
+pub fn holds_as_baseline(id: &str) -> ActFault {
+    ActFault::Guard(format!("{} is a baseline; accept another first", named("run", id)))
+}
+
+pub fn came_by_queue(id: &str) -> ActFault {
+    ActFault::Guard(format!("{} came by the queue, whose runs stay", named("run", id)))
+}
+
+pub fn stands_in_file(id: &str, path: &str) -> ActFault {
+    ActFault::Guard(format!(
+        "{} is of {}, which is looked at: delete the file, and the run goes with it",
+        named("run", id),
+        named("file", path)
+    ))
+}
+
 pub fn run_exists(id: &str) -> ActFault {
     ActFault::Exists(named("run", id))
 }
@@ -333,6 +353,7 @@ impl fmt::Display for Acted {
                 write!(f, "{} is the baseline of {of}", named("run", run_id))?;
                 replaces.iter().try_for_each(|old| write!(f, ", in the place of {}", named("run", old)))
             }
+            Self::Forgotten { run_id } => write!(f, "{} is gone", named("run", run_id)),
         }
     }
 }
