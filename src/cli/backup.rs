@@ -103,7 +103,9 @@ pub fn restore(args: &RestoreArgs, place: &Place, output: &mut Output) -> Result
     let data = directory(args.data_dir.as_deref(), &config)
         .ok_or_else(|| CliError::Usage("give --data-dir DIR, or --config FILE with tenants.data_dir".to_owned()))?;
     empty(&data)?;
-    tenants::private_directory(&data).and_then(|()| tenants::private_directory(&data.join(PROJECTS))).map_err(|error| refused(&data, &error))?;
+    tenants::private_directory(&data)
+        .and_then(|()| tenants::private_directory(&data.join(PROJECTS)))
+        .map_err(|error| refused(&data, &error))?;
     let ids = ids(&control, &options)?;
     let mut restored = 0;
     for id in &ids {

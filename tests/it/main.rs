@@ -14,12 +14,13 @@
 
 mod bad_input;
 mod caddy;
+mod care;
 mod catalog;
 mod cli;
 mod clients;
 mod commands;
-mod decision;
 mod day;
+mod decision;
 mod demo;
 mod deploy;
 mod evidence;

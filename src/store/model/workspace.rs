@@ -309,7 +309,8 @@ impl State {
         if self.desk.baselines.iter().any(|row| row.run_id == run_id && row.superseded_at.is_none()) {
             return Err(rules::holds_as_baseline(run_id));
         }
-        let of_run = |file: &&File| file.log.as_ref().is_some_and(|log| world.run_of.get(&log.header.log_id).is_some_and(|of| of == run_id));
+        let of_run =
+            |file: &&File| file.log.as_ref().is_some_and(|log| world.run_of.get(&log.header.log_id).is_some_and(|of| of == run_id));
         let stamps: Vec<FileStamp> = self.files.values().filter(of_run).map(|file| file.row.stamp.clone()).collect();
         if let Some(stamp) = stamps.iter().find(|stamp| stamp.source.is_some()) {
             return Err(rules::stands_in_file(run_id, &stamp.path));

@@ -139,6 +139,9 @@ mod tests {
         copy(&from, &to, Kind::Project, &Options::default()).unwrap();
         assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!directory.path().join("b.db-wal").exists());
-        assert_eq!(Connection::open(&to).unwrap().pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)), Ok("delete".into()));
+        assert_eq!(
+            Connection::open(&to).unwrap().pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)),
+            Ok("delete".into())
+        );
     }
 }

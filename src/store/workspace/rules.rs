@@ -140,7 +140,11 @@ pub fn came_by_queue(id: &str) -> ActFault {
 }
 
 pub fn stands_in_file(id: &str, path: &str) -> ActFault {
-    ActFault::Guard(format!("{} is of {}, which is looked at: delete the file, and the run goes with it", named("run", id), named("file", path)))
+    ActFault::Guard(format!(
+        "{} is of {}, which is looked at: delete the file, and the run goes with it",
+        named("run", id),
+        named("file", path)
+    ))
 }
 
 pub fn run_exists(id: &str) -> ActFault {
