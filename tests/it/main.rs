@@ -14,6 +14,7 @@
 
 mod bad_input;
 mod caddy;
+mod care;
 mod catalog;
 mod cli;
 mod clients;
