@@ -51,16 +51,15 @@ fn shown(project: &Project) -> Vec<Value> {
 fn a_store_of_an_older_program_is_brought_up_to_date_and_says_the_same() {
     let fresh = Project::demo();
     let now = shown(&fresh);
-    for level in ["level-02", "level-06"] {
-        let packed = std::fs::read(fixtures().join(format!("stores/{level}.db.zst"))).unwrap();
-        let old = Project::demo();
-        old.write(".runlore/history.db", zstd::decode_all(packed.as_slice()).unwrap());
-        for (number, (then, now)) in shown(&old).iter().zip(&now).enumerate() {
-            assert!(then == now, "{level}: answer {number} is another");
-        }
-        // And once more, as it is from now on.
-        assert_eq!(old.json(&["runs-list"])["total"], 6, "{level}");
+    // Written in November 2026 by a program that knew two of the steps that there are now.
+    let packed = std::fs::read(fixtures().join("stores/level-02.db.zst")).unwrap();
+    let old = Project::demo();
+    old.write(".runlore/history.db", zstd::decode_all(packed.as_slice()).unwrap());
+    for (number, (then, now)) in shown(&old).iter().zip(&now).enumerate() {
+        assert!(then == now, "answer {number} is another");
     }
+    // And once more, as it is from now on.
+    assert_eq!(old.json(&["runs-list"])["total"], 6);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod catalog;
 mod cli;
 mod clients;
 mod commands;
+mod container;
 mod day;
 mod decision;
 mod demo;

@@ -179,9 +179,11 @@ fn ours(connection: &Connection, run_id: &str, worker: &str) -> Result<Option<He
 fn claim(transaction: &mut Transaction<'_>, worker: &str, now: Timestamp, lease_ms: i64, tries_max: u32) -> Result<Applied> {
     deed::sweep(transaction, now)?;
     let free: Vec<Held> = {
-        let sql = format!("{HELD} WHERE q.status <= 1 AND (q.status = 0 OR q.lease_until <= ?1) ORDER BY q.queue_no");
+        let sql = format!("{HELD} WHERE q.status <= 1 AND (q.status = 0 OR q.lease_until <= ?1 OR q.lease_until > ?2) ORDER BY q.queue_no");
         let mut statement = transaction.prepare_cached(&sql)?;
-        let rows = statement.query_and_then([now.millis()], held)?;
+        // One that ends later than any lease may was made before the clock was put back: nobody would see its end.
+        let impossible = now.plus_millis(rules::LEASE_MS_MAX).millis();
+        let rows = statement.query_and_then([now.millis(), impossible], held)?;
         rows.collect::<Result<_>>()?
     };
     let mut changed = false;

@@ -123,6 +123,9 @@ pub fn fits(budget: &Budget, open: u64, spent: f64, max_cost_usd: Option<f64>) -
     guard(format!("argument max_cost_usd: {cost} and the {spent} dollars of the runs since {since} are more than the {most} of a day"))
 }
 
+/// The longest lease that the configuration takes (`worker.lease_s`).
+pub const LEASE_MS_MAX: i64 = 3_600_000;
+
 pub fn no_run(id: &str) -> ActFault {
     ActFault::NotFound(named("run", id))
 }

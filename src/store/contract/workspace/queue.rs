@@ -117,6 +117,16 @@ pub(crate) fn a_lease_is_one_workers(store: &dyn Store) {
     assert_eq!(shown(store, "r"), (RunStatus::Completed, counts(2, 0, 0, 0, 0)));
 }
 
+pub(crate) fn a_clock_that_is_put_back_holds_no_run(store: &dyn Store) {
+    ready(store);
+    ok(store, Act::StartRun(run("r")));
+    let day = 86_400_000;
+    assert!(matches!(claim(store, "w", day), QueueOutcome::Claimed(claimed) if claimed.run.run_id == "r"));
+    assert_eq!(claim(store, "v", day - rules::LEASE_MS_MAX / 2), QueueOutcome::Idle, "a lease may be as long");
+    assert!(matches!(claim(store, "v", 0), QueueOutcome::Claimed(claimed) if claimed.run.tries == 2));
+    assert_eq!(beat(store, "w", 1, 0), QueueOutcome::Lost);
+}
+
 pub(crate) fn a_lost_run_is_tried_again_and_then_fails(store: &dyn Store) {
     ready(store);
     ok(store, Act::StartRun(run("r")));

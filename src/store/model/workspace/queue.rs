@@ -124,7 +124,7 @@ impl State {
             let run = &mut self.desk.queue[place].run;
             let free = match run.status {
                 RunStatus::Pending => true,
-                RunStatus::Running => run.lease_until.is_some_and(|until| until <= now),
+                RunStatus::Running => run.lease_until.is_some_and(|until| until <= now || until > now.plus_millis(rules::LEASE_MS_MAX)),
                 _ => false,
             };
             if !free {
