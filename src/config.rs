@@ -15,6 +15,7 @@ pub mod keys;
 pub mod lines;
 mod outside;
 pub mod reference;
+mod tables;
 
 use std::{
     fs::File,

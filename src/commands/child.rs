@@ -163,7 +163,7 @@ pub async fn run(job: Job, groups: &Groups) -> Result<Ended, Fault> {
     }
     drop(group);
     let status = status?;
-    let read = timeout_at(Instant::now() + PIPES_MAX, pipes.to_their_end()).await;
+    let read = timeout_at(Instant::now() + PIPES_MAX, pipes.read_out()).await;
     // Too much is too much, also where it ended before all of it was read.
     read.unwrap_or(Ok(()))?;
     Ok(Ended { code: status.map_or(LATE, code), late: status.is_none(), stdout: pipes.stdout.kept, stderr: pipes.stderr.kept })
@@ -201,7 +201,7 @@ struct Pipes {
 }
 
 impl Pipes {
-    async fn to_their_end(&mut self) -> Result<(), Fault> {
+    async fn read_out(&mut self) -> Result<(), Fault> {
         let Self { stdout, stderr } = self;
         while stdout.open() || stderr.open() {
             tokio::select! {

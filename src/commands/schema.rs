@@ -3,7 +3,7 @@
 //! Promises: it says the same as `argv` checks; strangers' has only what is public.
 //! Does not: check a call.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::argv::{Taken, taken};
 use crate::config::commands::Command;
@@ -27,23 +27,23 @@ pub fn input(command: &Command, public: bool) -> Map<String, Value> {
 fn property(one: Taken<'_>) -> Value {
     let mut value = match one.kind {
         // A value that begins with - is refused, whatever its type.
-        "integer" | "number" => json!({"type": one.kind, "minimum": 0}),
-        "boolean" => json!({"type": "boolean"}),
-        _ => json!({"type": "string"}),
+        "integer" | "number" => Map::from_iter([("type".to_owned(), one.kind.into()), ("minimum".to_owned(), 0.into())]),
+        "boolean" => Map::from_iter([("type".to_owned(), "boolean".into())]),
+        _ => Map::from_iter([("type".to_owned(), "string".into())]),
     };
     if !one.choices.is_empty() {
-        value["enum"] = one.choices.iter().map(|choice| typed(one.kind, choice)).collect();
+        value.insert("enum".to_owned(), one.choices.iter().map(|choice| typed(one.kind, choice)).collect());
     }
     if one.repeated {
-        value = json!({"type": "array", "items": value});
+        value = Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), value.into())]);
     }
     if !one.default.is_empty() {
-        value["default"] = typed(one.kind, one.default);
+        value.insert("default".to_owned(), typed(one.kind, one.default));
     }
     if !one.help.is_empty() {
-        value["description"] = one.help.into();
+        value.insert("description".to_owned(), one.help.into());
     }
-    value
+    value.into()
 }
 
 /// A text of the declaration as the value that it means.
@@ -56,6 +56,8 @@ fn typed(kind: &str, text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::config::Config;
 

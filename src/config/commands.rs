@@ -19,6 +19,8 @@ use crate::auth::KNOWN_SCOPES;
 pub const KINDS: [&str; 6] = ["string", "integer", "number", "boolean", "name", "choice"];
 /// Characters of a tool's name: with the client's own prefix it must fit what models take.
 const NAME_CHARS_MAX: usize = 48;
+/// Characters of a wrong value that a sentence repeats.
+const SHOWN_CHARS_MAX: usize = 80;
 /// Variables that hold secrets of the server's own.
 const OWN_VARIABLES: &str = "RUNLORE_";
 
@@ -167,7 +169,7 @@ fn fault(place: &str, key: &str, is: &str, must: &str) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.is_empty() { "empty".to_owned() } else { format!("{:?}", crate::domain::attempt::shorten(text, 80)) }
+    if text.is_empty() { "empty".to_owned() } else { format!("{:?}", text.chars().take(SHOWN_CHARS_MAX).collect::<String>()) }
 }
 
 fn of_command(place: &str, command: &Command) -> Vec<String> {
@@ -385,23 +387,7 @@ name = "dataset"
 required = false
 "#;
 
-    fn complaints(text: &str) -> Vec<String> {
-        let error = Config::parse(text, "x").expect_err("this config is wrong").to_string();
-        error.strip_prefix("x: ").unwrap().lines().map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn what_is_right_is_taken() {
-        let config = Config::parse(GOOD, "x").unwrap();
-        let command = &config.command[0];
-        assert_eq!((command.option.len(), command.positional.len(), command.timeout_s), (2, 1, 300));
-        assert_eq!(command.set_env.get("EVH_P_CACHE").map(String::as_str), Some("cache/p.jsonl"));
-        assert!(!command.public && command.option[0].public && command.scope == "eval:read");
-    }
-
-    #[test]
-    fn every_fault_is_told_at_once_with_its_key_and_what_is_right() {
-        let text = r#"
+    const WRONG: &str = r#"
 [[command]]
 name = "history"
 description = ""
@@ -446,7 +432,24 @@ description = "x"
 program = "x"
 help = "y"
 "#;
-        let told = complaints(text);
+
+    fn complaints(text: &str) -> Vec<String> {
+        let error = Config::parse(text, "x").expect_err("this config is wrong").to_string();
+        error.strip_prefix("x: ").unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_right_is_taken() {
+        let config = Config::parse(GOOD, "x").unwrap();
+        let command = &config.command[0];
+        assert_eq!((command.option.len(), command.positional.len(), command.timeout_s), (2, 1, 300));
+        assert_eq!(command.set_env.get("EVH_P_CACHE").map(String::as_str), Some("cache/p.jsonl"));
+        assert!(!command.public && command.option[0].public && command.scope == "eval:read");
+    }
+
+    #[test]
+    fn every_fault_is_told_at_once_with_its_key_and_what_is_right() {
+        let told = complaints(WRONG);
         for sentence in [
             "command[0].timeout_s is 0; it must be from 1 to 3600",
             "command[1].help is no key; the keys of [[command]] are name, title, description, program, args, json_flag, output, scope, public, timeout_s, output_bytes_max, directory, env, set_env, option, positional",

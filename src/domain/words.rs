@@ -341,7 +341,7 @@ mod tests {
     fn words(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         each_word(text, |word, begin, end| {
-            assert!(!text[begin..end].is_empty());
+            assert!(!text.get(begin..end).unwrap().is_empty());
             out.push(word.to_owned());
         });
         out

@@ -103,6 +103,8 @@ pub struct Round {
 /// What the passed and failed attempts of one case by one arm in one run scored in one check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
+    /// The evaluation's id.
+    pub evaluation: String,
     /// The case.
     pub case: String,
     /// The arm.
@@ -290,11 +292,11 @@ pub trait Catalog {
         absent()
     }
 
-    /// What an evaluation's attempts in one run scored in one check, or in all, by case, arm and check.
+    /// What the attempts of one run scored, of one evaluation or of all and in one check or in all, by evaluation, case, arm and check.
     ///
     /// # Errors
     /// As every read: [`Error`].
-    fn scores(&self, _run: &str, _evaluation: &str, _check: Option<&str>) -> Result<Vec<Score>> {
+    fn scores(&self, _run: &str, _evaluation: Option<&str>, _check: Option<&str>) -> Result<Vec<Score>> {
         absent()
     }
 

@@ -187,7 +187,9 @@ impl Hooks {
     pub fn finish(&self, patience: Duration) -> bool {
         std::thread::scope(|threads| {
             let waiting: Vec<_> = self.0.iter().map(|hook| threads.spawn(|| hook.finish(patience))).collect();
-            waiting.into_iter().map(|one| one.join().unwrap_or(false)).fold(true, |all, one| all && one)
+            // Every one is waited for, also behind one that was not done.
+            let done: Vec<bool> = waiting.into_iter().map(|one| one.join().unwrap_or(false)).collect();
+            done.into_iter().all(|one| one)
         })
     }
 

@@ -13,7 +13,7 @@ use super::{
 fn duel() -> Project {
     let project = Project::new();
     let attempt = |evaluation: &str, case: usize, arm: &str, n: usize| {
-        let passed = if arm == "new" { case % 4 != 0 || n == 1 } else { case % 3 == 0 && n < 3 };
+        let passed = if arm == "new" { !case.is_multiple_of(4) || n == 1 } else { case.is_multiple_of(3) && n < 3 };
         let score = 0.1 * case as f64 + if arm == "new" { 0.25 + 0.01 * (case * case) as f64 } else { 0.0 };
         json!({"attempt": format!("{evaluation}/{case}@{arm}#{n}"), "case": case.to_string(), "arm": arm, "n": n,
             "outcome": if passed { "pass" } else { "fail" }, "input": format!("question {case}"), "target": "yes",

@@ -38,6 +38,7 @@ mod projections;
 mod promptfoo;
 mod push;
 mod query;
+mod readme;
 mod real_files;
 mod records;
 mod release;

@@ -80,12 +80,14 @@ pub(crate) fn scores_are_of_cases(store: &dyn Store) {
     ];
     log("a", 1).with(attempts).put(store).unwrap();
     let said = |check: Option<&str>| -> Vec<(String, String, u64, f64, u64, u64)> {
-        let rows = store.scores("Ra", "e", check).unwrap();
+        let rows = store.scores("Ra", Some("e"), check).unwrap();
         rows.into_iter().map(|row| (row.case, row.check, row.n, row.sum, row.answered, row.passed)).collect()
     };
     let f1 = [("x".to_owned(), "f1".to_owned(), 2, 0.75, 2, 1), ("y".into(), "f1".into(), 1, 1.0, 1, 1)];
     assert_eq!(said(Some("f1")), f1);
-    assert_eq!((said(None).len(), said(Some("none")).len(), store.scores("R", "e", None).unwrap().len()), (4, 0, 0));
+    let count = |run: &str, evaluation: Option<&str>| store.scores(run, evaluation, None).unwrap().len();
+    assert_eq!((said(None).len(), said(Some("none")).len(), count("R", None), count("Ra", Some("f"))), (4, 0, 0, 0));
+    assert_eq!(store.scores("Ra", None, Some("f1")).unwrap(), store.scores("Ra", Some("e"), Some("f1")).unwrap());
 }
 
 /// The places and names of what is found.

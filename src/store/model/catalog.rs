@@ -143,18 +143,20 @@ impl Catalog for Model {
         Ok(out)
     }
 
-    fn scores(&self, run: &str, evaluation: &str, check: Option<&str>) -> Result<Vec<Score>> {
+    fn scores(&self, run: &str, evaluation: Option<&str>, check: Option<&str>) -> Result<Vec<Score>> {
         let world = self.world();
-        let mut out = BTreeMap::<(String, String, String), Score>::new();
-        let of =
-            |kept: &&super::KeptAttempt| kept.row.evaluation == evaluation && matches!(kept.row.outcome, Outcome::Pass | Outcome::Fail);
+        let mut out = BTreeMap::<(String, String, String, String), Score>::new();
+        let of = |kept: &&super::KeptAttempt| {
+            evaluation.is_none_or(|id| kept.row.evaluation == id) && matches!(kept.row.outcome, Outcome::Pass | Outcome::Fail)
+        };
         for kept in world.runs.get(run).into_iter().flat_map(|run| run.attempts.iter().filter(of)) {
             for found in kept.row.checks.iter().filter(|found| check.is_none_or(|name| found.name == name)) {
-                let key = (kept.row.case.clone(), kept.row.arm.clone(), found.name.clone());
+                let key = (kept.row.evaluation.clone(), kept.row.case.clone(), kept.row.arm.clone(), found.name.clone());
                 let none = Score {
-                    case: key.0.clone(),
-                    arm: key.1.clone(),
-                    check: key.2.clone(),
+                    evaluation: key.0.clone(),
+                    case: key.1.clone(),
+                    arm: key.2.clone(),
+                    check: key.3.clone(),
                     kind: found.kind.clone(),
                     n: 0,
                     sum: 0.0,

@@ -45,7 +45,7 @@ impl Catalog for Sqlite {
         self.read(rounds)
     }
 
-    fn scores(&self, run: &str, evaluation: &str, check: Option<&str>) -> Result<Vec<Score>> {
+    fn scores(&self, run: &str, evaluation: Option<&str>, check: Option<&str>) -> Result<Vec<Score>> {
         self.read(|connection| scores(connection, run, evaluation, check))
     }
 
@@ -225,32 +225,40 @@ fn rounds(connection: &Connection) -> Result<Vec<Round>> {
     Ok(out)
 }
 
-fn scores(connection: &Connection, run: &str, evaluation: &str, check: Option<&str>) -> Result<Vec<Score>> {
-    let (Some(run_no), Some(eval_no)) = (names::run_no(connection, run)?, names::eval_no(connection, evaluation)?) else {
-        return Ok(Vec::new());
+const SCORES: &str =
+    "SELECT a.eval_no, a.case_no, a.arm_no, k.name, max(k.kind), count(coalesce(k.value, k.passed)), total(coalesce(k.value, k.passed)),
+        count(k.passed), ifnull(sum(k.passed), 0)
+    FROM attempts_m a CROSS JOIN checks_m k ON k.attempt_no = a.attempt_no
+    WHERE a.run_no = ?1 AND a.n IS NOT NULL AND a.outcome IN (0, 1) AND (?2 IS NULL OR k.name = ?2)";
+const SCORES_BY: &str = "GROUP BY a.eval_no, a.case_no, a.arm_no, k.name";
+
+fn scores(connection: &Connection, run: &str, evaluation: Option<&str>, check: Option<&str>) -> Result<Vec<Score>> {
+    let Some(run_no) = names::run_no(connection, run)? else { return Ok(Vec::new()) };
+    let eval_no = match evaluation.map(|id| names::eval_no(connection, id)).transpose()? {
+        Some(None) => return Ok(Vec::new()),
+        found => found.flatten(),
     };
-    let sql = "SELECT a.case_no, a.arm_no, k.name, max(k.kind), count(coalesce(k.value, k.passed)), total(coalesce(k.value, k.passed)), count(k.passed),
-            ifnull(sum(k.passed), 0)
-        FROM attempts_m a CROSS JOIN checks_m k ON k.attempt_no = a.attempt_no
-        WHERE a.run_no = ?1 AND a.eval_no = ?2 AND a.n IS NOT NULL AND a.outcome IN (0, 1) AND (?3 IS NULL OR k.name = ?3)
-        GROUP BY a.case_no, a.arm_no, k.name";
-    let (mut cases, mut arms) = (Names::cases(connection), Names::arms(connection));
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![run_no, eval_no, check])?;
+    // One evaluation is sought; of a whole run the index is read in a row.
+    let of = if eval_no.is_some() { "AND a.eval_no = ?3" } else { "AND ?3 IS NULL" };
+    let mut statement = connection.prepare_cached(&format!("{SCORES} {of} {SCORES_BY}"))?;
+    let mut rows = statement.query(params![run_no, check, eval_no])?;
+    let (mut evaluations, mut cases, mut arms) = (Names::evaluations(connection), Names::cases(connection), Names::arms(connection));
     let mut out = Vec::new();
     while let Some(row) = rows.next()? {
         out.push(Score {
-            case: cases.get(row.get(0)?)?.to_owned(),
-            arm: arms.get(row.get(1)?)?.to_owned(),
-            check: row.get(2)?,
-            kind: row.get(3)?,
-            n: names::natural(row.get(4)?),
-            sum: row.get(5)?,
-            answered: names::natural(row.get(6)?),
-            passed: names::natural(row.get(7)?),
+            evaluation: evaluations.get(row.get(0)?)?.to_owned(),
+            case: cases.get(row.get(1)?)?.to_owned(),
+            arm: arms.get(row.get(2)?)?.to_owned(),
+            check: row.get(3)?,
+            kind: row.get(4)?,
+            n: names::natural(row.get(5)?),
+            sum: row.get(6)?,
+            answered: names::natural(row.get(7)?),
+            passed: names::natural(row.get(8)?),
         });
     }
-    out.sort_by(|a, b| (&a.case, &a.arm, &a.check).cmp(&(&b.case, &b.arm, &b.check)));
+    let order = |score: &Score| (score.evaluation.clone(), score.case.clone(), score.arm.clone(), score.check.clone());
+    out.sort_by_cached_key(order);
     Ok(out)
 }
 

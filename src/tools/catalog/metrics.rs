@@ -125,7 +125,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 fn checks(ctx: &Ctx, dataset: &Dataset) -> Result<Vec<Mean>, ToolError> {
     let mut by_check = BTreeMap::<(String, String), Vec<Score>>::new();
-    for score in ctx.store.scores(&dataset.newest.run_id, &dataset.info.id, None)? {
+    for score in ctx.store.scores(&dataset.newest.run_id, Some(&dataset.info.id), None)? {
         by_check.entry((score.check.clone(), score.arm.clone())).or_default().push(score);
     }
     let of = |((metric, arm), scores): ((String, String), Vec<Score>)| {

@@ -136,7 +136,7 @@ fn newest(ctx: &Ctx, evaluation: &str) -> Result<Vec<Point>, ToolError> {
 
 fn ours(ctx: &Ctx, metric: &str, cell: &Cell) -> Result<Option<Ours>, ToolError> {
     if metric != PASS {
-        let scores = ctx.store.scores(&cell.run_id, &cell.key.evaluation, Some(metric))?;
+        let scores = ctx.store.scores(&cell.run_id, Some(&cell.key.evaluation), Some(metric))?;
         let of_arm = scores.iter().filter(|score| score.arm == cell.key.arm && score.n > 0);
         let means: Vec<f64> = of_arm.map(|score| score.sum / score.n as f64).collect();
         let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);

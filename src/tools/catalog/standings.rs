@@ -4,7 +4,7 @@
 //! out and counted. A p that takes long is asked of the store first and kept there (decision 42).
 //! Does not: show anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest as _, Sha256};
 
@@ -87,21 +87,58 @@ fn key(evaluation: &str, arm: &str) -> CellKey {
     CellKey { evaluation: evaluation.to_owned(), case: None, arm: arm.to_owned() }
 }
 
+/// Things by evaluation, then arm: looked up by what is borrowed.
+type ByArm<T> = HashMap<String, HashMap<String, T>>;
+
+fn of_arm<'a, T>(all: &'a ByArm<T>, evaluation: &str, arm: &str) -> Option<&'a T> {
+    all.get(evaluation)?.get(arm)
+}
+
 /// What all goals are tested on.
 struct Sides {
     evaluations: Vec<String>,
     /// The newest counted cell of each evaluation and arm.
-    newest: BTreeMap<CellKey, Cell>,
-    runs: BTreeMap<String, RunParts>,
+    newest: ByArm<Cell>,
+    runs: HashMap<String, RunParts>,
 }
 
 /// What a run says, read once.
 struct RunParts {
-    infos: BTreeMap<String, EvaluationInfo>,
+    infos: HashMap<String, EvaluationInfo>,
     arms: Vec<RunArm>,
     groups: Groups,
-    /// By evaluation and arm, then case.
-    cases: BTreeMap<(String, String), BTreeMap<String, Counts>>,
+    /// By metric, as goals ask for it: scores of an evaluation and arm, by case.
+    scores: HashMap<String, ByArm<Vec<CaseScore>>>,
+}
+
+impl RunParts {
+    fn read(store: &dyn Store, run: &str) -> Result<Self, ToolError> {
+        Ok(Self {
+            infos: store.evaluations(run)?.into_iter().map(|evaluation| (evaluation.info.id.clone(), evaluation.info)).collect(),
+            arms: store.arms(&[run.to_owned()])?.remove(run).unwrap_or_default(),
+            groups: store.groups(run)?,
+            scores: HashMap::new(),
+        })
+    }
+}
+
+/// The scores of one run in one metric.
+fn scores(store: &dyn Store, run: &str, metric: &str) -> Result<ByArm<Vec<CaseScore>>, ToolError> {
+    let mut out = ByArm::<Vec<CaseScore>>::new();
+    let mut add = |evaluation: String, arm: String, score| out.entry(evaluation).or_default().entry(arm).or_default().push(score);
+    if metric == PASS {
+        for cell in store.cells(&CellQuery { runs: vec![run.to_owned()], grain: Grain::Case, ..CellQuery::default() })? {
+            let (counts, CellKey { evaluation, case, arm }) = (cell.counts, cell.key);
+            let mean = counts.rate().map_or(0.0, Rate::value);
+            add(evaluation, arm, CaseScore { case: case.unwrap_or_default(), mean, n: counts.counted().into(), counts: Some(counts) });
+        }
+        return Ok(out);
+    }
+    for score in store.scores(run, None, Some(metric))?.into_iter().filter(|score| score.n > 0) {
+        let found = CaseScore { case: score.case, mean: score.sum / score.n as f64, n: score.n, counts: None };
+        add(score.evaluation, score.arm, found);
+    }
+    Ok(out)
 }
 
 impl Sides {
@@ -121,46 +158,48 @@ impl Sides {
             statuses: &[RunStatus::Completed],
             pick: Pick::Newest,
         })?;
-        let newest = points.into_iter().map(|point| (point.cell.key.clone(), point.cell)).collect();
-        Ok(Self { evaluations, newest, runs: BTreeMap::new() })
+        let mut newest = ByArm::new();
+        for point in points {
+            let CellKey { evaluation, arm, .. } = point.cell.key.clone();
+            newest.entry(evaluation).or_insert_with(HashMap::new).insert(arm, point.cell);
+        }
+        Ok(Self { evaluations, newest, runs: HashMap::new() })
     }
 
-    /// What `run` says, read now if it was not yet.
-    fn run(&mut self, store: &dyn Store, run: &str) -> Result<(), ToolError> {
-        if self.runs.contains_key(run) {
-            return Ok(());
+    /// The newest cells of both arms.
+    fn both(&self, goal: &Goal, evaluation: &str) -> Option<(&Cell, &Cell)> {
+        of_arm(&self.newest, evaluation, &goal.arm).zip(of_arm(&self.newest, evaluation, &goal.versus))
+    }
+
+    /// Reads what the goal's runs say of its metric, where no goal before it asked.
+    fn prepare(&mut self, store: &dyn Store, goal: &Goal) -> Result<(), ToolError> {
+        let pairs = evaluations_of(goal, &self.evaluations).filter_map(|evaluation| self.both(goal, evaluation));
+        let runs: BTreeSet<String> = pairs.flat_map(|(head, base)| [&head.run_id, &base.run_id]).cloned().collect();
+        for run in runs {
+            if !self.runs.contains_key(&run) {
+                self.runs.insert(run.clone(), RunParts::read(store, &run)?);
+            }
+            if let Some(parts) = self.runs.get_mut(&run).filter(|parts| !parts.scores.contains_key(&goal.metric)) {
+                parts.scores.insert(goal.metric.clone(), scores(store, &run, &goal.metric)?);
+            }
         }
-        let mut cases = BTreeMap::<(String, String), BTreeMap<String, Counts>>::new();
-        for cell in store.cells(&CellQuery { runs: vec![run.to_owned()], grain: Grain::Case, ..CellQuery::default() })? {
-            let CellKey { evaluation, case, arm } = cell.key;
-            cases.entry((evaluation, arm)).or_default().insert(case.unwrap_or_default(), cell.counts);
-        }
-        let infos = store.evaluations(run)?.into_iter().map(|evaluation| (evaluation.info.id.clone(), evaluation.info)).collect();
-        let arms = store.arms(&[run.to_owned()])?.remove(run).unwrap_or_default();
-        self.runs.insert(run.to_owned(), RunParts { infos, arms, groups: store.groups(run)?, cases });
         Ok(())
     }
 
     fn stands(&mut self, ctx: &Ctx, goal: Goal) -> Result<Stands, ToolError> {
         let store = &*ctx.store;
-        let wanted: Vec<String> = evaluations_of(&goal, &self.evaluations).cloned().collect();
+        self.prepare(store, &goal)?;
         let (mut untried, mut apart, mut compared) = (0, 0, 0);
         let mut cases = Cases::default();
-        for evaluation in wanted {
-            let both = self.newest.get(&key(&evaluation, &goal.arm)).zip(self.newest.get(&key(&evaluation, &goal.versus)));
-            let Some((head, base)) = both.map(|(head, base)| (head.clone(), base.clone())) else {
-                untried += 1;
-                continue;
-            };
-            self.run(store, &head.run_id)?;
-            self.run(store, &base.run_id)?;
-            if self.measured_apart(&head, &base) {
-                apart += 1;
-                continue;
+        for evaluation in evaluations_of(&goal, &self.evaluations) {
+            match self.both(&goal, evaluation) {
+                None => untried += 1,
+                Some((head, base)) if self.measured_apart(head, base) => apart += 1,
+                Some((head, base)) => {
+                    compared += 1;
+                    self.pair(&goal.metric, head, base, &mut cases);
+                }
             }
-            compared += 1;
-            cases.begin();
-            self.pair(store, &goal.metric, &head, &base, &mut cases)?;
         }
         let recall = |wanted: Wanted<'_>, work_out: &dyn Fn() -> f64| recalled(store, wanted, work_out);
         let recall: &Recall<'_> = &recall;
@@ -180,39 +219,30 @@ impl Sides {
         sides.is_some_and(|(head, base)| !comparable::changed(head, base).is_empty())
     }
 
-    /// Adds the cases of an evaluation.
-    fn pair(&self, store: &dyn Store, metric: &str, head: &Cell, base: &Cell, cases: &mut Cases) -> Result<(), ToolError> {
-        let (ours, theirs) = (self.scores(store, metric, head)?, self.scores(store, metric, base)?);
-        let group = |case: &str| {
-            let of = |cell: &Cell| self.runs.get(&cell.run_id)?.groups.get(&cell.key.evaluation)?.get(case).cloned();
-            of(head).or_else(|| of(base))
+    /// Adds the cases of an evaluation that both sides scored.
+    fn pair(&self, metric: &str, head: &Cell, base: &Cell, cases: &mut Cases) {
+        let side = |cell: &Cell| {
+            let scores = self.runs.get(&cell.run_id).and_then(|run| run.scores.get(metric));
+            scores.and_then(|scores| of_arm(scores, &cell.key.evaluation, &cell.key.arm)).map_or(&[][..], Vec::as_slice)
         };
-        for (case, score) in &ours {
-            if let Some(other) = theirs.get(case) {
-                cases.add(score, other, group(case));
+        let groups = |cell: &Cell| self.runs.get(&cell.run_id).and_then(|run| run.groups.get(&cell.key.evaluation));
+        let (of_head, of_base) = (groups(head), groups(base));
+        let group = |case: &str| of_head.and_then(|groups| groups.get(case)).or_else(|| of_base.and_then(|groups| groups.get(case)));
+        cases.begin();
+        // Both are by case.
+        let mut others = side(base).iter().peekable();
+        for score in side(head) {
+            while others.next_if(|other| other.case < score.case).is_some() {}
+            if let Some(other) = others.next_if(|other| other.case == score.case) {
+                cases.add(score, other, group(&score.case));
             }
         }
-        Ok(())
-    }
-
-    fn scores(&self, store: &dyn Store, metric: &str, cell: &Cell) -> Result<BTreeMap<String, CaseScore>, ToolError> {
-        if metric != PASS {
-            let found = store.scores(&cell.run_id, &cell.key.evaluation, Some(metric))?;
-            let own = found.into_iter().filter(|score| score.arm == cell.key.arm && score.n > 0);
-            return Ok(own.map(|score| (score.case, CaseScore { mean: score.sum / score.n as f64, n: score.n, counts: None })).collect());
-        }
-        let place = (cell.key.evaluation.clone(), cell.key.arm.clone());
-        let cases = self.runs.get(&cell.run_id).and_then(|run| run.cases.get(&place));
-        let score = |(case, counts): (&String, &Counts)| {
-            let mean = counts.rate().map_or(0.0, Rate::value);
-            (case.clone(), CaseScore { mean, n: counts.counted().into(), counts: Some(*counts) })
-        };
-        Ok(cases.into_iter().flatten().map(score).collect())
     }
 }
 
 /// What one side scored in a case.
 struct CaseScore {
+    case: String,
     mean: f64,
     n: u64,
     counts: Option<Counts>,
@@ -233,10 +263,10 @@ impl Cases {
         self.groups.clear();
     }
 
-    fn add(&mut self, head: &CaseScore, base: &CaseScore, group: Option<String>) {
+    fn add(&mut self, head: &CaseScore, base: &CaseScore, group: Option<&String>) {
         let group = group.map(|name| {
             let next = &mut self.next;
-            *self.groups.entry(name).or_insert_with(|| {
+            *self.groups.entry(name.clone()).or_insert_with(|| {
                 *next += 1;
                 *next
             })

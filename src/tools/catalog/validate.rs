@@ -161,7 +161,7 @@ fn measured(ctx: &Ctx, metric: &str, over: &[&String], datasets: &[Dataset]) -> 
         return Ok(true);
     }
     for dataset in datasets.iter().filter(|dataset| over.contains(&&dataset.info.id)).take(LOOKED_AT) {
-        if !ctx.store.scores(&dataset.newest.run_id, &dataset.info.id, Some(metric))?.is_empty() {
+        if !ctx.store.scores(&dataset.newest.run_id, Some(&dataset.info.id), Some(metric))?.is_empty() {
             return Ok(true);
         }
     }

@@ -4,7 +4,10 @@
 //! and is told apart.
 //! Does not: measure what working out the p values costs but as the first call.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use runlore::{
     auth::Caller,
@@ -78,7 +81,7 @@ fn rows(rows: &[(&str, &str, &str)], (whole, small): (&PathBuf, &PathBuf), table
     Ok(missed)
 }
 
-fn opened(path: &PathBuf) -> Result<Sqlite, Failed> {
+fn opened(path: &Path) -> Result<Sqlite, Failed> {
     let store = Sqlite::open(path, &Caller::local().local_scope(), &Options::default())?;
     Ok(store.keeping(Arc::new(PValues::new(&path.with_extension("jsonl"), 1 << 24))))
 }
@@ -89,7 +92,7 @@ fn copied(made: &Made, name: &str) -> Result<PathBuf, Failed> {
     for end in ["", "-wal", "-shm"] {
         let mut beside = path.clone().into_os_string();
         beside.push(end);
-        if std::path::Path::new(&beside).exists() {
+        if Path::new(&beside).exists() {
             std::fs::remove_file(&beside)?;
         }
     }

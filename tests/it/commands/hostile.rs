@@ -116,7 +116,7 @@ fn nothing_is_left_after_a_thousand_calls() {
 #[test]
 fn the_end_of_the_server_is_theirs() {
     let slow = script("slow", "trap '' TERM; echo begun > begun; sleep 600; sleep 600", "");
-    let mut http = service("[http]\ndrain_s = 1", &[slow.clone()], &[]);
+    let mut http = service("[http]\ndrain_s = 1", std::slice::from_ref(&slow), &[]);
     let mut call = http.connect();
     call.send(Request::call(http.port, "slow", &json!({})).bytes());
     wait_for("it to begin", || http.project.path().join("begun").exists().then_some(()));
@@ -125,7 +125,7 @@ fn the_end_of_the_server_is_theirs() {
     assert_eq!(http.ended(), Some(0), "{}", http.log());
     none_alive(&http.project);
     for signal in [None, Some(SIGTERM)] {
-        let project: Project = super::project("", &[slow.clone()]);
+        let project: Project = super::project("", std::slice::from_ref(&slow));
         let (mut server, _) = Server::initialize_with(&project, "2025-11-25", &["--toolsets", "commands"]);
         server.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "arguments": {}}}));
         wait_for("it to begin", || project.path().join("begun").exists().then_some(()));

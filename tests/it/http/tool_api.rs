@@ -331,6 +331,21 @@ fn trail(town: &Town) -> Vec<(String, String, String)> {
     said["rows"].as_array().unwrap().iter().map(|row| (text(row, "tool"), text(row, "outcome"), text(row, "actor"))).collect()
 }
 
+/// Whoever may not write is refused for what he lacks, and a stranger as if there were nothing.
+fn denied(town: &Town, refunds: &Value) {
+    let port = town.service.port;
+    let (viewer, narrow) = (town.key("acme", "viewer", &["*"]), town.key("acme", "member", &["eval:read"]));
+    let case = json!({"project": "main", "evaluationId": refunds, "input": "x"});
+    let answer = town.service.ask(&call(port, &viewer, "eval.testcase.add", &case));
+    assert!(is(&answer, 403, "FORBIDDEN").contains("role member") && answer.header("www-authenticate").is_none(), "{answer:?}");
+    let answer = town.service.ask(&call(port, &narrow, "eval.testcase.add", &case));
+    assert!(is(&answer, 403, "FORBIDDEN").contains("eval:write"));
+    assert_eq!(answer.header("www-authenticate"), Some("Bearer error=\"insufficient_scope\", scope=\"eval:write\""));
+    let zeta = town.key("zeta", "owner", &["*"]);
+    let foreign = json!({"project": "acme/main", "evaluationId": refunds, "input": "x"});
+    is(&town.service.ask(&call(port, &zeta, "eval.testcase.add", &foreign)), 404, "NOT_FOUND");
+}
+
 #[test]
 fn writes_that_are_switched_on_ask_for_no_leave_and_leave_a_trail() {
     let town = Town::made_with_writes();
@@ -384,17 +399,7 @@ fn writes_that_are_switched_on_ask_for_no_leave_and_leave_a_trail() {
     let span = json!({"traceId": "t1", "name": "ask", "spanId": "s1", "input": {"q": secret}, "piiReviewed": true});
     assert_eq!(result(&ask("trace.span.create", span))["traceId"], "t1");
     is(&ask("trace.span.create", json!({"traceId": "t2", "name": "ask", "piiReviewed": true})), 404, "NOT_FOUND");
-    // Who may not.
-    let (viewer, narrow) = (town.key("acme", "viewer", &["*"]), town.key("acme", "member", &["eval:read"]));
-    let case = json!({"project": "main", "evaluationId": refunds, "input": "x"});
-    let answer = town.service.ask(&call(port, &viewer, "eval.testcase.add", &case));
-    assert!(is(&answer, 403, "FORBIDDEN").contains("role member") && answer.header("www-authenticate").is_none(), "{answer:?}");
-    let answer = town.service.ask(&call(port, &narrow, "eval.testcase.add", &case));
-    assert!(is(&answer, 403, "FORBIDDEN").contains("eval:write"));
-    assert_eq!(answer.header("www-authenticate"), Some("Bearer error=\"insufficient_scope\", scope=\"eval:write\""));
-    let zeta = town.key("zeta", "owner", &["*"]);
-    let foreign = json!({"project": "acme/main", "evaluationId": refunds, "input": "x"});
-    is(&town.service.ask(&call(port, &zeta, "eval.testcase.add", &foreign)), 404, "NOT_FOUND");
+    denied(&town, &refunds);
     // The trail has each of them under its name, and nothing of the stranger.
     let trail = trail(&town);
     let count = |tool: &str, outcome: &str| trail.iter().filter(|(of, came_to, _)| of == tool && came_to == outcome).count();

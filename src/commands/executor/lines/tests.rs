@@ -1,3 +1,8 @@
+//! What an executor may say, line by line.
+//!
+//! Promises: whatever bytes come, nothing that is no whole, true answer becomes a result.
+//! Does not: start a program (`tests/it` does).
+
 use proptest::prelude::*;
 
 use super::*;
