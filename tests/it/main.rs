@@ -44,6 +44,7 @@ mod records;
 mod release;
 mod resources;
 mod scenarios;
+mod soak;
 mod stats;
 mod tokens;
 mod watched;
