@@ -282,7 +282,6 @@ fn a_file_from_before_projections_has_its_runs_in_order() {
     let back = "DROP VIEW cases; CREATE VIEW cases AS SELECT 1; DROP VIEW evaluations; CREATE VIEW evaluations AS SELECT 1;
         DROP TABLE authored_m; DROP TABLE authored_cases_m; DROP TABLE queue_m; DROP TABLE audit_m; DROP TABLE remembered_m;
         DROP TABLE approvals_m; DROP TABLE traces_m; DROP TABLE trace_chunks_m; DROP TABLE connections_m;
-        DROP TABLE search_m; DROP TABLE unsearched_m; DROP TABLE searched_cases_m;
         DROP TABLE shared_m; DROP TABLE case_groups_m; DROP TABLE measures_m; DROP INDEX parts_apart; ALTER TABLE parts_m DROP COLUMN measure_no;
         ALTER TABLE parts_m DROP COLUMN apart; ALTER TABLE sums_m DROP COLUMN measure_no;
         DROP INDEX run_evaluations_by_time; DROP INDEX run_evaluations_by_status; DELETE FROM meta WHERE name = 'cursor_key';
