@@ -64,7 +64,7 @@ impl Tally {
 fn sent(service: &Service, key: &str, taken: &Taken) -> Option<u16> {
     let number = taken.next.load(Relaxed);
     let run = format!("s{number:05}");
-    let text = Log::new(&run, "t", "2026-11-15T09:00:00+00:00").all(4, if number % 3 == 0 { "I" } else { "C" }).text();
+    let text = Log::new(&run, "t", "2026-11-15T09:00:00+00:00").all(4, if number.is_multiple_of(3) { "I" } else { "C" }).text();
     let stream = std::net::TcpStream::connect(("127.0.0.1", service.port)).ok()?;
     let mut connection = Connection::over(stream);
     if !connection.try_send(post(service, key, &format!("?name={run}.json"), text).and("connection", "close").bytes()) {
