@@ -67,7 +67,10 @@ impl Desk {
         name_project(&mut arguments, &query)?;
         let entry = tool_api::find(&tool).unwrap_or(&tools::UNKNOWN);
         if let Some(key) = idempotency_key.filter(|_| entry.effect.writes()) {
-            arguments.entry(IDEMPOTENCY_KEY).or_insert_with(|| key.into());
+            let own = arguments.entry(IDEMPOTENCY_KEY).or_insert_with(|| key.as_str().into());
+            if own.as_str() != Some(key.as_str()) {
+                return Err(wrong(format!("the header Idempotency-Key and the argument {IDEMPOTENCY_KEY} differ; give one")));
+            }
         }
         let call = Call {
             place: visit.place.clone(),

@@ -148,6 +148,7 @@ impl Executors {
             arm: claimed.run.arm.clone(),
             cases: claimed.cases.iter().map(|case| (case.id.clone(), case.input.clone(), case.expected.clone())).collect(),
             max_cost_usd: claimed.run.max_cost_usd,
+            spent_usd: claimed.run.cost_usd,
             line_bytes_max: executor.line_bytes_max,
             output_bytes_max: executor.output_bytes_max,
             results_max: executor.results_max,
@@ -211,7 +212,7 @@ fn document(claimed: &Claimed) -> serde_json::Result<Vec<u8>> {
         evaluation: Evaluation { id: &evaluation.id, name: evaluation.name.as_deref(), threshold: evaluation.threshold },
         arm: &run.arm,
         environment: &run.environment,
-        max_cost_usd: run.max_cost_usd,
+        max_cost_usd: run.max_cost_usd.map(|max| (max - run.cost_usd.unwrap_or(0.0)).max(0.0)),
         cases: cases.iter().map(Case::of).collect(),
     })?;
     let mut bytes = format!("{}\n", json.len()).into_bytes();

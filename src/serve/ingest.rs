@@ -13,6 +13,7 @@ mod uploads;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::Method;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use self::{
@@ -23,7 +24,9 @@ use self::{
 use super::tenants::{Opened, Target};
 use crate::{
     auth::Caller,
+    clock,
     config::{Config, keys::Ingest as Limits},
+    domain::hex::hex,
     gate::{
         ingest::{Counted, Head, Ingest, Refused, Taken, Taking},
         project::Lost,
@@ -31,7 +34,11 @@ use crate::{
         shared::Shared,
         visit::Route,
     },
-    importers, store,
+    importers,
+    store::{
+        self,
+        workspace::{Actor, Deed},
+    },
     telemetry::redaction::Redactor,
 };
 
@@ -256,6 +263,7 @@ impl Parts {
         };
         let (turn, share, place) = tokio::time::timeout(wait, waiting).await.map_err(|_| busy("other logs are being read"))?;
         let job = Job {
+            deed: deed(caller, &question),
             store: target.store,
             question,
             manifest,
@@ -274,6 +282,20 @@ impl Parts {
             Err(_) => Err(busy("the log is being read")),
         }
     }
+}
+
+/// What the trail says of who sends a log.
+fn deed(caller: &Caller, question: &Question) -> Deed {
+    let actor = Actor {
+        identity: caller.identified().unwrap_or_else(|| caller.principal()).to_owned(),
+        principal: caller.principal().to_owned(),
+        role: caller.role(),
+        address: None,
+        request_id: clock::request_id(),
+    };
+    let arguments = format!("{:?} {:?} {:?}", question.name, question.run, question.bundle);
+    let digest = hex(&Sha256::digest(arguments.as_bytes()));
+    Deed { actor, tool: "push".to_owned(), digest, at: clock::now(), approval: None, idempotency_key: None }
 }
 
 /// Runs `work` where it may wait for a disk.

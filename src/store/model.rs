@@ -33,7 +33,7 @@ impl Default for Model {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct State {
     generation: u64,
     declared: Declared,
@@ -46,6 +46,7 @@ struct State {
     desk: Desk,
 }
 
+#[derive(Clone)]
 struct File {
     row: FileRow,
     log: Option<KeptLog>,
@@ -317,7 +318,7 @@ impl Store for Model {
         let applied = match change {
             Change::Log(change) => match state.reserved(&change) {
                 Some(why) => return Err(Error::Import(why)),
-                None => state.log(change)?,
+                None => state.kept_as_accepted(change)?,
             },
             Change::Skipped { file, .. } if file.path.starts_with(rules::QUEUE) => Applied::default(),
             Change::Skipped { file, broken: true, reason } => state.skipped(file, FileState::Broken(reason)),

@@ -262,12 +262,8 @@ pub fn shallow_schema<O: JsonSchema>() -> Map<String, Value> {
 
 /// A field's type, without what is inside.
 fn shallow(property: &Value) -> Value {
-    let nullable = property.get("anyOf").is_some();
-    match property.get("type") {
-        Some(kind) => serde_json::json!({ "type": kind }),
-        None if nullable => serde_json::json!({}),
-        None => serde_json::json!({"type": "object"}),
-    }
+    // What has a shape of its own may be a word as well as an object.
+    property.get("type").map_or_else(|| serde_json::json!({}), |kind| serde_json::json!({ "type": kind }))
 }
 
 fn schema_of<T: JsonSchema>(inline: bool) -> Map<String, Value> {

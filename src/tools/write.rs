@@ -240,10 +240,34 @@ fn run<T: Write>(ctx: &Ctx, given: Map<String, Value>) -> Result<Answer, ToolErr
             // Whose form it was is looked at first: only an answer to one of ours is one.
             let approval = bound(Way::Form).taken(ctx, handle)?;
             if !approved {
+                declined::<T>(ctx, consent, &digest, approval)?;
                 return Err(ToolError::Said(format!("{} was not approved, so nothing was done", T::NAME)));
             }
             deed::<T>(ctx, consent, &digest, Some(approval), input)
         }
+    }
+}
+
+/// A form that was answered with no is used up by it, with the row of the trail.
+fn declined<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Approval) -> Result<(), ToolError> {
+    let deed = deed_of::<T>(ctx, consent, digest, Some(approval));
+    consent.handed.over();
+    let reason = format!("{} was not approved, so nothing was done", T::NAME);
+    let change = Change::Refused { deed: Box::new(deed), outcome: "refused", reason };
+    ctx.store.apply(change).inspect_err(|_| consent.handed.back())?;
+    consent.handed.recorded();
+    Ok(())
+}
+
+/// Who does what by which leave.
+fn deed_of<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Option<Approval>) -> Deed {
+    Deed {
+        actor: consent.actor.clone(),
+        tool: T::NAME.to_owned(),
+        digest: digest.to_owned(),
+        at: ctx.now,
+        approval,
+        idempotency_key: consent.idempotency_key.clone(),
     }
 }
 
@@ -275,14 +299,7 @@ fn deed<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Option<A
     if Does::of(&act) != Some(T::DOES) {
         return Err(ToolError::Internal(format!("{} came up with another act than it may", T::NAME)));
     }
-    let deed = Deed {
-        actor: consent.actor.clone(),
-        tool: T::NAME.to_owned(),
-        digest: digest.to_owned(),
-        at: ctx.now,
-        approval,
-        idempotency_key: consent.idempotency_key.clone(),
-    };
+    let deed = deed_of::<T>(ctx, consent, digest, approval);
     consent.handed.over();
     let applied = ctx.store.apply(Change::Deed(Box::new((deed, act)))).inspect_err(|_| consent.handed.back())?;
     consent.handed.recorded();

@@ -216,7 +216,8 @@ fn the_grid_is_coloured_by_outcome_and_fits_the_terminal() {
 fn the_readme_declares_what_is_understood() {
     let project = Project::demo();
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let example = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let blocks = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let example = blocks.into_iter().find(|block| block.contains("[[source]]")).unwrap();
     project.write("runlore.toml", example);
     std::fs::create_dir_all(project.path().join("ci/logs")).unwrap();
     let ran = project.run(&["import"]);

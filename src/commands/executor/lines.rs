@@ -41,8 +41,10 @@ pub struct Plan {
     pub arm: String,
     /// The cases: id, input, what is right.
     pub cases: Vec<(String, String, Option<String>)>,
-    /// What all of it may cost.
+    /// What all of it may cost, earlier tries included.
     pub max_cost_usd: Option<f64>,
+    /// What earlier tries cost, as far as is known.
+    pub spent_usd: Option<f64>,
     /// Bytes of one line.
     pub line_bytes_max: usize,
     /// Bytes of all of it.
@@ -151,6 +153,7 @@ impl Collector {
     #[must_use]
     pub fn new(plan: Plan, redactor: Arc<Redactor>) -> Self {
         let known = plan.cases.iter().enumerate().map(|(at, (id, ..))| (id.clone(), at)).collect();
+        let cost_usd = plan.spent_usd;
         Self {
             plan,
             redactor,
@@ -163,7 +166,7 @@ impl Collector {
             seen: HashSet::new(),
             cases_done: HashSet::new(),
             told_done: 0,
-            cost_usd: None,
+            cost_usd,
         }
     }
 

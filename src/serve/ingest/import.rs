@@ -28,7 +28,7 @@ use crate::{
         report::Report,
         walk::Bounds,
     },
-    store::Store,
+    store::{Change, Store, workspace::Deed},
     telemetry::redaction::Redactor,
 };
 
@@ -62,6 +62,8 @@ pub(super) struct Job {
     pub(super) limits: Limits,
     pub(super) import: importers::Limits,
     pub(super) redactor: Arc<Redactor>,
+    /// Who sends it: what the trail says of it.
+    pub(super) deed: Deed,
 }
 
 /// What the sender is told.
@@ -77,8 +79,25 @@ struct Answer<'a> {
 }
 
 impl Job {
-    /// Reads it. Blocking.
+    /// Reads it, and leaves a row in the project's trail where that changed something or was refused. Blocking.
     pub(super) fn run(self) -> Result<Taken, Refused> {
+        let (store, deed) = (self.store.clone(), self.deed.clone());
+        let done = self.read();
+        let (outcome, reason) = match &done {
+            Ok(taken) => ("ok", changed(&taken.json)),
+            Err(Refused::Unreadable(why)) => ("refused", Some(why.clone())),
+            Err(_) => ("refused", None),
+        };
+        if let Some(reason) = reason {
+            let row = Change::Refused { deed: Box::new(deed), outcome, reason };
+            if let Err(error) = store.apply(row) {
+                tracing::error!(%error, "a log that was sent has no row in the trail");
+            }
+        }
+        done
+    }
+
+    fn read(self) -> Result<Taken, Refused> {
         let (fresh, path, whole) = match &self.source {
             Source::Body { fresh, path } => (None, self.main(fresh, path.clone(), None)?, None),
             Source::Upload { spool, digest } => {
@@ -140,6 +159,13 @@ impl Job {
         };
         told(&indexer.receive(path, &self.question.received()))
     }
+}
+
+/// What the trail says of an answer; nothing where nothing was changed.
+fn changed(json: &str) -> Option<String> {
+    let answer: serde_json::Value = serde_json::from_str(json).ok()?;
+    let (run, attempts) = (answer.get("runId")?.as_str().unwrap_or("none"), answer.get("attempts")?.as_u64()?);
+    answer.get("changed")?.as_bool()?.then(|| format!("a log of run {run} with {attempts} attempts"))
 }
 
 /// What will never be read is removed.

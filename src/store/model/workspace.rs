@@ -50,7 +50,32 @@ struct Waiting {
 
 type Did = std::result::Result<Acted, ActFault>;
 
+/// How many attempts of each case by each arm of a run ended how.
+type Tally = BTreeMap<(String, String, String, &'static str), u64>;
+
 impl State {
+    /// Takes a log, unless it would change a reference of today.
+    pub(super) fn kept_as_accepted(&mut self, change: LogChange<'_>) -> Result<Applied> {
+        let before = self.clone();
+        let tally = |state: &Self, run: &str| -> Option<Tally> {
+            let mut tally = Tally::new();
+            for KeptAttempt { row, .. } in &state.world().runs.get(run)?.attempts {
+                *tally.entry((row.evaluation.clone(), row.case.clone(), row.arm.clone(), row.outcome.word())).or_default() += 1;
+            }
+            Some(tally)
+        };
+        let applied = self.log(change)?;
+        let today = before.desk.baselines.iter().filter(|row| row.superseded_at.is_none());
+        let changed =
+            today.map(|row| &row.run_id).find(|run| tally(&before, run).is_some_and(|held| tally(self, run).unwrap_or_default() != held));
+        if let Some(run) = changed {
+            let why = rules::kept_as_accepted(run);
+            *self = before;
+            return Err(Error::Import(why));
+        }
+        Ok(applied)
+    }
+
     pub(super) fn deed(&mut self, deed: &Deed, act: Act) -> Applied {
         self.sweep(deed.at);
         let outcome = self.outcome(deed, act);
@@ -65,6 +90,9 @@ impl State {
 
     pub(super) fn refused(&mut self, deed: &Deed, outcome: &str, reason: String) -> Applied {
         self.sweep(deed.at);
+        if let Some(approval) = &deed.approval {
+            self.desk.approvals.entry(approval.handle.clone()).or_insert(approval.expires_at);
+        }
         self.put_row(deed, outcome, reason);
         Applied::default()
     }

@@ -19,6 +19,7 @@ use rusqlite::{
 use super::{Options, connect, control};
 use crate::{
     clock,
+    domain::hex::hex,
     store::{Error, Result},
 };
 
@@ -91,7 +92,7 @@ struct Partial(PathBuf);
 impl Partial {
     fn make(to: &Path) -> Result<Self> {
         let mut name = to.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.partial", std::process::id()));
+        name.push(format!(".{}.partial", hex(&clock::random::<6>().map_err(Error::Internal)?)));
         let path = to.with_file_name(name);
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(disk)?;
         Ok(Self(path))

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::log::RunStatus,
     store::{
-        Kind, Result,
+        Kind, LogChange, Result,
         workspace::{Acted, BaselineRow, Deed, rules},
     },
 };
@@ -48,6 +48,29 @@ pub(super) fn accept(connection: &Connection, deed: &Deed, run_id: &str, evaluat
     let sql = "INSERT INTO baselines_m (run_id, eval_no, accepted_at, accepted_by, note, replaces) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     connection.prepare_cached(sql)?.execute(params![run_id, eval_no, deed.at.millis(), deed.actor.principal, note, replaces])?;
     Ok(Acted::Baseline { run_id: run_id.to_owned(), evaluation: evaluation.map(str::to_owned), replaces })
+}
+
+/// What a run counts: how many attempts of each case by each arm ended how.
+type Tally = Vec<(i64, i64, i64, i64, i64)>;
+
+/// The references of today that a log may add to or take from, by what it shares with their logs, with what they count now.
+pub(super) fn near(connection: &Connection, change: &LogChange<'_>) -> Result<Vec<(String, Tally)>> {
+    let sql = "SELECT DISTINCT b.run_id FROM baselines_m b JOIN runs_m r ON r.run_id = b.run_id JOIN logs_m l ON l.run_no = r.run_no
+               WHERE b.superseded_at IS NULL AND (l.run_key = ?1 OR l.log_id = ?2 OR l.path = ?3 OR l.task_id = ?4 OR b.run_id = ?1)";
+    let header = &change.header;
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(params![header.run_key, header.log_id, change.file.path, header.task_id], |row| row.get(0))?;
+    let runs: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
+    runs.into_iter().map(|run| tally(connection, &run).map(|tally| (run, tally))).collect()
+}
+
+/// What the run counts now; nothing where it is gone.
+pub(super) fn tally(connection: &Connection, run_id: &str) -> Result<Tally> {
+    let sql = "SELECT a.eval_no, a.case_no, a.arm_no, a.outcome, count(*) FROM runs_m r JOIN attempts_m a ON a.run_no = r.run_no
+               WHERE r.run_id = ?1 AND a.n IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([run_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 const READ: &str = "SELECT b.run_id, e.id, b.accepted_at, b.accepted_by, b.note, b.replaces, b.superseded_at,

@@ -53,6 +53,11 @@ pub(super) fn apply(transaction: &mut Transaction<'_>, deed: &Deed, act: Act) ->
 /// Writes down that somebody was refused before anything could be done.
 pub(super) fn refused(connection: &Connection, deed: &Deed, outcome: &str, reason: &str) -> Result<Applied> {
     sweep(connection, deed.at)?;
+    // Who said no has not left the handle for a yes.
+    if let Some(Approval { handle, expires_at }) = &deed.approval {
+        let sql = "INSERT OR IGNORE INTO approvals_m (handle, expires_at) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![handle, expires_at.millis()])?;
+    }
     trail::put(connection, deed, outcome, reason)?;
     Ok(Applied::default())
 }

@@ -123,12 +123,13 @@ fn open_runs(connection: &Connection) -> Result<u64> {
 
 /// What the runs queued since then may cost. Added up in their order, so that the sum is the same wherever it is made.
 fn spent(connection: &Connection, since: Timestamp) -> Result<f64> {
-    let sql = "SELECT max_cost_usd FROM queue_m WHERE max_cost_usd IS NOT NULL AND created_at >= ?1 ORDER BY queue_no";
+    let sql =
+        "SELECT max_cost_usd, tries, status, cost_usd FROM queue_m WHERE max_cost_usd IS NOT NULL AND created_at >= ?1 ORDER BY queue_no";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([since.millis()])?;
     let mut sum = 0.0;
     while let Some(row) = rows.next()? {
-        sum += row.get::<_, f64>(0)?;
+        sum += rules::reserved(row.get(0)?, row.get(1)?, RunStatus::from_code(row.get(2)?)?, row.get(3)?);
     }
     Ok(sum)
 }
@@ -212,7 +213,8 @@ fn take(run: &mut Queued, worker: &str, now: Timestamp, lease_ms: i64) {
     run.worker = Some(worker.to_owned());
     run.lease_until = Some(now.plus_millis(lease_ms));
     run.tries += 1;
-    (run.done, run.cost_usd) = (0, None);
+    // What earlier tries cost stays: the bound is the run's.
+    run.done = 0;
 }
 
 /// Ends a run by its worker's word.

@@ -6,7 +6,7 @@
 use rusqlite::{Connection, Savepoint, Transaction, TransactionBehavior, params};
 
 use super::{
-    append, deed, extras,
+    append, baselines, deed, extras,
     names::{self, BROKEN, COPY, LOG, SKIPPED, Word as _},
     queue, record, records, refresh,
     regroup::{self, Touched},
@@ -53,7 +53,15 @@ fn imported(transaction: &mut Transaction<'_>, change: LogChange<'_>) -> Result<
             return Err(Error::Import(rules::kept_for_worker(name)));
         }
     }
-    log(transaction, change)
+    let accepted = baselines::near(transaction, &change)?;
+    let applied = log(transaction, change)?;
+    for (run_id, before) in accepted {
+        // What is refused here is undone with the transaction.
+        if baselines::tally(transaction, &run_id)? != before {
+            return Err(Error::Import(rules::kept_as_accepted(&run_id)));
+        }
+    }
+    Ok(applied)
 }
 
 /// Writes a log in the place of what its file or its id held.

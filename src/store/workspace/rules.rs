@@ -16,7 +16,7 @@ use crate::{
     domain::{
         attempt::{Attempt, shorten},
         hex::hex,
-        log::{ArmInfo, EvaluationInfo, LogHeader},
+        log::{ArmInfo, EvaluationInfo, LogHeader, RunStatus},
         outcome::Outcome,
     },
     store::FileStamp,
@@ -97,6 +97,18 @@ pub fn may_start(id: &str, status: EvaluationStatus, lock: Option<&Lock>, cases:
         return Err(ActFault::Guard(format!("{} has no cases that were made here; add one first", named("evaluation", id))));
     }
     Ok(())
+}
+
+/// What of the day's dollars a run takes: what it may cost while it can; then what it has cost.
+#[must_use]
+pub fn reserved(max_cost_usd: f64, tries: u32, status: RunStatus, cost_usd: Option<f64>) -> f64 {
+    match (status.ended(), tries) {
+        // No worker took it: it has cost nothing.
+        (true, 0) => 0.0,
+        // An executor that says nothing of its cost may have spent what it was given.
+        (true, _) => cost_usd.unwrap_or(max_cost_usd),
+        (false, _) => max_cost_usd,
+    }
 }
 
 /// Whether one more run fits, where `open` are queued or running and those since the budget's beginning may cost `spent`.
@@ -237,6 +249,11 @@ pub fn unsaid() -> String {
 /// Why a log is not taken that would add to a run of the queue.
 pub fn kept_for_worker(run_id: &str) -> String {
     format!("{} is one of the queue, and only its worker says what came of it; import the log as another run", named("run", run_id))
+}
+
+/// Why a log is not taken that would change what was accepted.
+pub fn kept_as_accepted(run_id: &str) -> String {
+    format!("{} is an accepted baseline, which stays as it was accepted; import the log as another run", named("run", run_id))
 }
 
 /// Why a file is not taken that is called as runs of the queue are.

@@ -128,6 +128,9 @@ impl Write for TracesCreate {
         let lines = input.lines.as_deref().unwrap_or_default();
         checked(lines)?;
         let id = input.trace_id.get();
+        if matches!(id, "." | "..") {
+            return Err(ToolError::Argument(format!("argument trace_id: \"{id}\" cannot stand in an address; give another id")));
+        }
         if ctx.store.trace(id, ctx.now)?.is_some() {
             return Err(rules::trace_exists(id).into());
         }

@@ -13,6 +13,7 @@ fn plan() -> Plan {
         arm: "default".to_owned(),
         cases: vec![("a".to_owned(), "1+1".to_owned(), Some("2".to_owned())), ("b".to_owned(), "2+2".to_owned(), None)],
         max_cost_usd: Some(1.0),
+        spent_usd: None,
         line_bytes_max: 2000,
         output_bytes_max: 10_000,
         results_max: 5,

@@ -27,7 +27,9 @@ impl State {
         rules::may_start(&held.id, held.status, held.lock.as_ref(), held.cases)?;
         let open = self.desk.queue.iter().filter(|waiting| !waiting.run.status.ended()).count() as u64;
         let runs = self.desk.queue.iter().map(|waiting| &waiting.run).filter(|run| run.created_at >= new.budget.since);
-        let spent = runs.filter_map(|run| run.max_cost_usd).fold(0.0, |sum, cost| sum + cost);
+        let spent = runs
+            .filter_map(|run| run.max_cost_usd.map(|max| rules::reserved(max, run.tries, run.status, run.cost_usd)))
+            .fold(0.0, |sum, cost| sum + cost);
         rules::fits(&new.budget, open, spent, new.max_cost_usd)?;
         let run = Queued {
             run_id: new.run_id.clone(),
@@ -138,7 +140,7 @@ impl State {
                 self.finish(place, RunStatus::Failed, now, Some(rules::lost(tries)));
             } else {
                 (run.status, run.started_at, run.worker) = (RunStatus::Running, Some(now), Some(worker.to_owned()));
-                (run.lease_until, run.tries, run.done, run.cost_usd) = (Some(now.plus_millis(lease_ms)), tries + 1, 0, None);
+                (run.lease_until, run.tries, run.done) = (Some(now.plus_millis(lease_ms)), tries + 1, 0);
                 let waiting = self.desk.queue[place].clone();
                 self.show(&waiting, &mut std::iter::empty()).unwrap();
                 let evaluation = self.known(&waiting.run.evaluation).unwrap();
