@@ -52,7 +52,7 @@ pub struct RestoreArgs {
 /// # Errors
 /// [`CliError`] where something is in the way, or cannot be read or written; what was written of it is taken away where it is one file.
 pub fn backup(args: &BackupArgs, place: &Place, output: &mut Output) -> Result<u8, CliError> {
-    let config = session::config(place)?;
+    let config = config(args.data_dir.as_deref(), place)?;
     let options = session::options(&config);
     let Some(data) = directory(args.data_dir.as_deref(), &config) else {
         let from = located(place)?;
@@ -82,12 +82,21 @@ pub fn backup(args: &BackupArgs, place: &Place, output: &mut Output) -> Result<u
     Ok(0)
 }
 
+/// The configuration: where a directory of organizations is named, there need be no project.
+fn config(data_dir: Option<&Path>, place: &Place) -> Result<Config, CliError> {
+    match (&place.config, data_dir) {
+        (Some(path), Some(_)) => Config::load(Some(path), None).map_err(|error| CliError::Usage(error.to_string())),
+        (None, Some(_)) => Ok(Config::default()),
+        (_, None) => session::config(place),
+    }
+}
+
 /// Brings back.
 ///
 /// # Errors
 /// As [`backup`].
 pub fn restore(args: &RestoreArgs, place: &Place, output: &mut Output) -> Result<u8, CliError> {
-    let config = session::config(place)?;
+    let config = config(args.data_dir.as_deref(), place)?;
     let options = session::options(&config);
     if args.from.is_file() {
         let to = located(place)?;

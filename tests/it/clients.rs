@@ -33,9 +33,16 @@ fn calls(tools: &[String]) -> String {
         {"tool": "show", "arguments": {"run": "nothing"}, "expect": "error"},
         {"tool": "history", "arguments": {"limit": 0}, "expect": "error"},
     ]);
-    if tools.iter().any(|tool| tool == "list_eval_run_projections") {
-        let call = json!({"tool": "list_eval_run_projections", "arguments": {"eval_id": "refund_policy", "limit": 2}});
-        calls.as_array_mut().unwrap().push(call);
+    for call in [
+        json!({"tool": "list_eval_run_projections", "arguments": {"eval_id": "refund_policy", "limit": 2}}),
+        json!({"tool": "dataset_items", "arguments": {"dataset": "refund_policy", "limit": 2}}),
+        json!({"tool": "search", "arguments": {"query": "refund"}}),
+        json!({"tool": "inspect", "arguments": {"attempt": "refund_policy/rp-clearance#1"}}),
+        json!({"tool": "docs_search", "arguments": {"query": "baseline"}}),
+    ] {
+        if tools.iter().any(|tool| call["tool"] == **tool) {
+            calls.as_array_mut().unwrap().push(call);
+        }
     }
     calls.to_string()
 }

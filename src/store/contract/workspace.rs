@@ -20,7 +20,8 @@ macro_rules! workspace_contract {
             a_budget_holds a_queued_run_is_seen_and_never_passes a_run_is_done_with_the_cases_that_it_began_with a_lease_is_one_workers
             a_lost_run_is_tried_again_and_then_fails a_run_is_cancelled what_ends_badly_counts_nothing results_must_be_of_the_run
             the_queue_is_no_file_and_takes_no_log traces_last_until_their_day sources_are_kept_with_their_health baselines_form_a_lineage
-            any_text_is_a_name runs_go_but_never_a_baseline
+            any_text_is_a_name runs_go_but_never_a_baseline what_was_accepted_stays_as_it_was who_said_no_has_left_no_handle
+            what_was_spent_counts_against_the_day
             a_clock_that_is_put_back_holds_no_run
         }
     };

@@ -340,7 +340,7 @@ impl State {
         let of_run =
             |file: &&File| file.log.as_ref().is_some_and(|log| world.run_of.get(&log.header.log_id).is_some_and(|of| of == run_id));
         let stamps: Vec<FileStamp> = self.files.values().filter(of_run).map(|file| file.row.stamp.clone()).collect();
-        if let Some(stamp) = stamps.iter().find(|stamp| stamp.source.is_some()) {
+        if let Some(stamp) = stamps.iter().find(|stamp| rules::is_looked_at(stamp.source.as_deref())) {
             return Err(rules::stands_in_file(run_id, &stamp.path));
         }
         for stamp in stamps {

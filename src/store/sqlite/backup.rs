@@ -51,7 +51,7 @@ pub fn copy(from: &Path, to: &Path, kind: Kind, options: &Options) -> Result<u64
     let bytes = file.metadata().map_err(disk)?.len();
     // Not `rename`, which would take the place of what has come there meanwhile.
     std::fs::hard_link(&partial.0, to).map_err(disk)?;
-    if let Some(directory) = to.parent() {
+    if let Some(directory) = to.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(disk)?;
     }
     Ok(bytes)

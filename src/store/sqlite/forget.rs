@@ -32,7 +32,7 @@ pub(super) fn run(transaction: &mut Transaction<'_>, run_id: &str) -> Did {
         return Err(rules::holds_as_baseline(run_id).into());
     }
     let files = files(transaction, run_no)?;
-    if let Some((path, _)) = files.iter().find(|(_, source)| source.is_some()) {
+    if let Some((path, _)) = files.iter().find(|(_, source)| rules::is_looked_at(source.as_deref())) {
         return Err(rules::stands_in_file(run_id, path).into());
     }
     let paths: Vec<String> = files.into_iter().map(|(path, _)| path).collect();

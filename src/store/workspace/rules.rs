@@ -154,6 +154,11 @@ pub fn came_by_queue(id: &str) -> ActFault {
     ActFault::Guard(format!("{} came by the queue, whose runs stay", named("run", id)))
 }
 
+/// Whether what is forgotten of a source would come back at the next look: what was sent or imported by hand does not.
+pub fn is_looked_at(source: Option<&str>) -> bool {
+    source.is_some_and(|source| !matches!(source.split(" (run = ").next(), Some("push" | "push scratch")))
+}
+
 pub fn stands_in_file(id: &str, path: &str) -> ActFault {
     ActFault::Guard(format!(
         "{} is of {}, which is looked at: delete the file, and the run goes with it",

@@ -187,7 +187,11 @@ fn a_form_is_answered_with_yes_or_nothing_is_done() {
     let said = house.call("evaluations_create", &draft("e"), &By { given: with(&handle), ..by("k") }).unwrap_err();
     assert!(said.starts_with("argument approval"), "who declined has not given leave: {said}");
     assert_eq!(house.evaluations(), 0);
-    assert_eq!(house.call("evaluations_create", &draft("e"), &form(true)).unwrap()["result"]["number"], 1);
+    let said = house.call("evaluations_create", &draft("e"), &form(true)).unwrap_err();
+    assert!(said.starts_with("this approval was used already"), "a no is final: {said}");
+    let handle = house.asked("evaluations_create", &draft("e"), &asks);
+    let yes = By { given: Given::Form { handle, approved: true }, ..asks.clone() };
+    assert_eq!(house.call("evaluations_create", &draft("e"), &yes).unwrap()["result"]["number"], 1);
 }
 
 #[test]

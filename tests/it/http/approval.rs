@@ -224,6 +224,9 @@ fn a_client_that_shows_forms_is_asked_by_one() {
     let as_argument = modern(&office, &key, &forms, &json!({"arguments": also(&arguments, "approval", state.clone())}));
     assert_eq!(as_argument["isError"], true, "a form's handle comes back with the form's answer");
     assert_eq!(made(&office.town.file("acme", "main")), 0);
+    let late = answer(state, "accept", json!({"approve": true}));
+    assert!(late["content"][0]["text"].as_str().unwrap().contains("used already"), "a no is final: {late}");
+    let state = &modern(&office, &key, &forms, &json!({"arguments": arguments}))["requestState"];
     let done = answer(state, "accept", json!({"approve": true}));
     assert_eq!((&done["isError"], &done["structuredContent"]["result"]["evaluation"]), (&json!(false), &json!("form")), "{done}");
     assert_eq!(answer(state, "accept", json!({"approve": true}))["isError"], true, "once");

@@ -280,7 +280,7 @@ fn a_file_from_before_projections_has_its_runs_in_order() {
     drop(store);
     // What came after that step goes too; the views that later steps make anew only have to be there.
     let back = "DROP VIEW cases; CREATE VIEW cases AS SELECT 1; DROP VIEW evaluations; CREATE VIEW evaluations AS SELECT 1;
-        DROP TABLE authored_m; DROP TABLE authored_cases_m; DROP TABLE queue_m; DROP TABLE audit_m; DROP TABLE remembered_m;
+        DROP TABLE search_m; DROP TABLE unsearched_m; DROP TABLE searched_cases_m; DROP TABLE authored_m; DROP TABLE authored_cases_m; DROP TABLE queue_m; DROP TABLE audit_m; DROP TABLE remembered_m;
         DROP TABLE approvals_m; DROP TABLE traces_m; DROP TABLE trace_chunks_m; DROP TABLE connections_m;
         DROP TABLE shared_m; DROP TABLE case_groups_m; DROP TABLE measures_m; DROP INDEX parts_apart; ALTER TABLE parts_m DROP COLUMN measure_no;
         ALTER TABLE parts_m DROP COLUMN apart; ALTER TABLE sums_m DROP COLUMN measure_no;
