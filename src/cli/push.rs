@@ -127,9 +127,9 @@ fn of_paths(paths: &[PathBuf], place: &Place) -> Result<(Vec<Listed>, Report), C
         (Err(_), None) => std::fs::canonicalize(&here).map_err(|error| CliError::Usage(root::reason(&error)))?,
     };
     let config = Config::load(place.config.as_deref(), Some(&root)).map_err(|error| CliError::Usage(error.to_string()))?;
-    let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
+    let redactor = Redactor::at_import(config.redaction.at_import);
     let (limits, environment) = (config.import_limits(), environment());
-    let bounds = Bounds { files_max: config.index.walk_files_max, depth_max: config.index.walk_depth_max };
+    let bounds = Bounds::of(&config.index);
     let file_bytes_max = config.import.file_bytes_max;
     let indexer = Indexer { bounds, file_bytes_max, environment, ..Indexer::new(&root, &Absent, &limits, &redactor) };
     let paths: Vec<PathBuf> = paths.iter().map(|path| here.join(path)).collect();

@@ -207,7 +207,7 @@ impl Shared {
         let environment: Vec<(OsString, OsString)> =
             git::ENVIRONMENT.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))).collect();
         with(&Indexer {
-            bounds: Bounds { files_max: index.walk_files_max, depth_max: index.walk_depth_max },
+            bounds: Bounds::of(index),
             file_bytes_max: self.config.import.file_bytes_max,
             environment,
             ..Indexer::new(&self.root, &*self.store, &limits, &self.import_redactor)

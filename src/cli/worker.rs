@@ -64,7 +64,7 @@ pub fn command() -> Command {
 /// [`CliError`] where no executor can be run, or there is nothing to watch.
 pub fn run(args: &WorkerArgs, place: &Place, output: &mut Output) -> Result<u8, CliError> {
     let config = configured(args, place)?;
-    let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
+    let redactor = Redactor::at_import(config.redaction.at_import);
     if config.worker.executor.is_empty() {
         return Err(CliError::Usage("no executor is declared: the configuration needs a table [[worker.executor]]".to_owned()));
     }

@@ -32,6 +32,29 @@ pub struct Source {
     pub run: RunRule,
 }
 
+/// The source of what was sent. Nothing looks there, so it never vanishes.
+pub const SENT: &str = "push";
+/// The same of a scratch run: sent again once it is recorded, it is another thing.
+pub const SENT_SCRATCH: &str = "push scratch";
+/// What stands between the path and the rule in a source's name.
+const RULE: &str = " (run = ";
+
+/// The name of a source in the store. Its rule is part of it: files found under another rule are read anew.
+#[must_use]
+pub fn source_label(path: &str, rule: &RunRule) -> String {
+    let path = path.trim_end_matches('/');
+    match rule {
+        RunRule::RunId => path.to_owned(),
+        rule => format!("{path}{RULE}\"{}\")", String::from(rule.clone())),
+    }
+}
+
+/// Whether a source of this name is that of `path`, whatever its rule.
+#[must_use]
+pub fn is_of_path(label: &str, path: &str) -> bool {
+    label.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(RULE))
+}
+
 /// What makes the logs of a source one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

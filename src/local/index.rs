@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     domain::{
-        declared::{Declared, RunRule},
+        declared::{Declared, RunRule, is_of_path, source_label},
         reference::is_latest,
     },
     importers::{
@@ -57,9 +57,6 @@ const UNDECLARED: [(&str, Kind); 3] = [(DEFAULT_SOURCE, Kind::Recorded), (HISTOR
 
 /// A file of more bytes is refused, unless the operator says otherwise.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
-
-/// What stands between the path and the rule in a source's name.
-const RULE: &str = " (run = ";
 
 /// A run's id that is longer is a mistake; ids stand in every answer.
 const RUN_ID_BYTES_MAX: usize = 256;
@@ -208,15 +205,6 @@ impl<'a> Indexer<'a> {
     }
 }
 
-/// The name of a source in the store. Its rule is part of it: files found under another rule are read anew.
-fn source_label(path: &str, rule: &RunRule) -> String {
-    let path = path.trim_end_matches('/');
-    match rule {
-        RunRule::RunId => path.to_owned(),
-        rule => format!("{path}{RULE}\"{}\")", String::from(rule.clone())),
-    }
-}
-
 /// The path of a file as its directory really is, a link's own name kept; of a directory, without links.
 fn place(path: &Path) -> io::Result<PathBuf> {
     let whole = fs::canonicalize(path)?;
@@ -307,7 +295,7 @@ impl<'a> Pass<'a> {
     /// Keeps what the files of the source at `path` held from being taken for gone, whatever its rule was.
     fn hold(&mut self, path: &str) {
         let path = path.trim_end_matches('/');
-        let of_source = |source: &str| source.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(RULE));
+        let of_source = |source: &str| is_of_path(source, path);
         let held = self.known.values().filter(|row| row.stamp.source.as_deref().is_some_and(of_source));
         self.unread.extend(held.map(|row| self.indexer.root.join(&row.stamp.path)).collect::<Vec<_>>());
     }

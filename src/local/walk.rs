@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::root::reason;
+use crate::config::keys::Index;
 
 /// How far a walk goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,14 @@ pub struct Bounds {
     pub depth_max: usize,
     /// Entries looked at: files, directories, and what is neither.
     pub files_max: usize,
+}
+
+impl Bounds {
+    /// As the operator says (`[index] walk_*`).
+    #[must_use]
+    pub const fn of(index: &Index) -> Self {
+        Self { depth_max: index.walk_depth_max, files_max: index.walk_files_max }
+    }
 }
 
 impl Default for Bounds {

@@ -75,12 +75,12 @@ impl Keeper {
         if set.root.is_empty() {
             return None;
         }
-        let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
+        let redactor = Redactor::at_import(config.redaction.at_import);
         let parts = Parts {
             root: PathBuf::from(&set.root),
             sync_ms: i64::try_from(set.sync_s.saturating_mul(1000)).unwrap_or(i64::MAX),
             import: config.import_limits(),
-            bounds: Bounds { files_max: config.index.walk_files_max, depth_max: config.index.walk_depth_max },
+            bounds: Bounds::of(&config.index),
             file_bytes_max: config.import.file_bytes_max,
             redactor,
         };

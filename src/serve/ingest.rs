@@ -76,7 +76,7 @@ impl Desk {
     #[must_use]
     pub fn new(opened: Opened, config: &Config) -> Self {
         let limits = config.ingest.clone();
-        let redactor = if config.redaction.at_import { Redactor::from_environment(Vec::new()) } else { Redactor::off() };
+        let redactor = Redactor::at_import(config.redaction.at_import);
         Self(Arc::new(Parts {
             opened,
             import: config.import_limits(),

@@ -63,6 +63,12 @@ impl Redactor {
         Self::new([])
     }
 
+    /// What replaces secrets in logs as they come in: those of the environment too, or none where the operator says so (`redaction.at_import`).
+    #[must_use]
+    pub fn at_import(on: bool) -> Self {
+        if on { Self::from_environment(Vec::new()) } else { Self::off() }
+    }
+
     /// A redactor that replaces nothing, for an operator who keeps the store as private as the logs (`redaction.at_import = false`).
     #[must_use]
     pub fn off() -> Self {

@@ -240,23 +240,22 @@ fn run<T: Write>(ctx: &Ctx, given: Map<String, Value>) -> Result<Answer, ToolErr
             // Whose form it was is looked at first: only an answer to one of ours is one.
             let approval = bound(Way::Form).taken(ctx, handle)?;
             if !approved {
-                declined::<T>(ctx, consent, &digest, approval)?;
-                return Err(ToolError::Said(format!("{} was not approved, so nothing was done", T::NAME)));
+                return Err(declined::<T>(ctx, consent, &digest, approval)?);
             }
             deed::<T>(ctx, consent, &digest, Some(approval), input)
         }
     }
 }
 
-/// A form that was answered with no is used up by it, with the row of the trail.
-fn declined<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Approval) -> Result<(), ToolError> {
+/// A form that was answered with no is used up by it, with the row of the trail; what is said to it.
+fn declined<T: Write>(ctx: &Ctx, consent: &Consent, digest: &str, approval: Approval) -> Result<ToolError, ToolError> {
     let deed = deed_of::<T>(ctx, consent, digest, Some(approval));
     consent.handed.over();
     let reason = format!("{} was not approved, so nothing was done", T::NAME);
-    let change = Change::Refused { deed: Box::new(deed), outcome: "refused", reason };
+    let change = Change::Refused { deed: Box::new(deed), outcome: "refused", reason: reason.clone() };
     ctx.store.apply(change).inspect_err(|_| consent.handed.back())?;
     consent.handed.recorded();
-    Ok(())
+    Ok(ToolError::Said(reason))
 }
 
 /// Who does what by which leave.

@@ -8,16 +8,15 @@ use std::{io::BufReader, path::Path, rc::Rc};
 
 use sha2::{Digest, Sha256};
 
-use super::{Candidate, Indexer, Pass, Report, group, group::Directory, source_label};
+use super::{Candidate, Indexer, Pass, Report, group, group::Directory};
 use crate::{
-    domain::{declared::RunRule, hex::hex_of_first},
+    domain::{
+        declared::{RunRule, SENT, SENT_SCRATCH, source_label},
+        hex::hex_of_first,
+    },
     store::{FileRow, FileState, Kind},
 };
 
-/// The source of what was sent. Nothing looks there, so it never vanishes.
-const SOURCE: &str = "push";
-/// The same of a scratch run: sent again once it is recorded, it is another thing.
-const SCRATCH_SOURCE: &str = "push scratch";
 /// Bytes of a log id's digest in the name of a log whose own name was taken.
 const APART_BYTES: usize = 8;
 
@@ -38,7 +37,7 @@ impl Received<'_> {
     }
 
     fn source(&self) -> String {
-        source_label(if self.kind == Kind::Scratch { SCRATCH_SOURCE } else { SOURCE }, &self.rule())
+        source_label(if self.kind == Kind::Scratch { SENT_SCRATCH } else { SENT }, &self.rule())
     }
 
     /// Whether `row` holds the very bytes with this digest, sent for this run: then sending them again changes nothing.

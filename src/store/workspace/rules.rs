@@ -15,6 +15,7 @@ use super::{ActFault, Acted, AuthoredCase, Budget, EvaluationStatus, Lock, Queue
 use crate::{
     domain::{
         attempt::{Attempt, shorten},
+        declared::{SENT, SENT_SCRATCH, is_of_path},
         hex::hex,
         log::{ArmInfo, EvaluationInfo, LogHeader, RunStatus},
         outcome::Outcome,
@@ -156,7 +157,7 @@ pub fn came_by_queue(id: &str) -> ActFault {
 
 /// Whether what is forgotten of a source would come back at the next look: what was sent or imported by hand does not.
 pub fn is_looked_at(source: Option<&str>) -> bool {
-    source.is_some_and(|source| !matches!(source.split(" (run = ").next(), Some("push" | "push scratch")))
+    source.is_some_and(|source| ![SENT, SENT_SCRATCH].into_iter().any(|sent| is_of_path(source, sent)))
 }
 
 pub fn stands_in_file(id: &str, path: &str) -> ActFault {
